@@ -1,0 +1,53 @@
+//! The target without sites: every read is a plain load. Used where a target has no file of its
+//! own, where the feature `patching` is off, and under Miri.
+
+use super::Effect;
+use crate::poke::{Mismatch, Poke};
+
+/// Name of the target.
+pub const NAME: &str = "plain";
+/// No site holds a value.
+pub const MAX_VALUE: usize = 0;
+/// No site has an instruction.
+pub const LONGEST: usize = 0;
+/// No trap is ever written.
+pub const TRAP: &[u8] = &[];
+/// No trap is ever taken.
+pub const TRAP_ADVANCE: usize = 0;
+
+/// No site has a branch.
+pub const BRANCH_LENGTH: usize = 0;
+
+/// Bytes of code to read at a value site: none.
+#[must_use]
+pub fn value_length(_width: u8) -> usize {
+    0
+}
+
+fn no_sites(address: usize) -> Mismatch {
+    Mismatch { address, found: Vec::new(), expected: "nothing: this build has no sites".into() }
+}
+
+/// There is no value site to change.
+///
+/// # Errors
+///
+/// Always: this target has no sites.
+pub fn value_poke(address: usize, _: &[u8], _: u8, _: u64, _: u64) -> Result<Poke, Mismatch> {
+    Err(no_sites(address))
+}
+
+/// There is no branch site to change.
+///
+/// # Errors
+///
+/// Always: this target has no sites.
+pub fn branch_poke(address: usize, _: &[u8], _: usize, _: bool, _: bool) -> Result<Poke, Mismatch> {
+    Err(no_sites(address))
+}
+
+/// Never called: no batch has a poke.
+#[must_use]
+pub fn effect(poke: &Poke, _field: u64) -> Effect {
+    Effect { register: None, next: poke.address }
+}

@@ -1,0 +1,30 @@
+//! Linux.
+
+pub mod barrier;
+pub mod context;
+pub mod text;
+pub mod threads;
+pub mod trap;
+
+/// A system call that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Name of the call, with the argument that matters.
+    pub call: &'static str,
+    /// `errno`.
+    pub errno: i32,
+}
+
+impl Failure {
+    /// The failure of the call that has just returned -1 in this thread.
+    pub(crate) fn last(call: &'static str) -> Self {
+        let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
+        Failure { call, errno }
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{}: {}", self.call, std::io::Error::from_raw_os_error(self.errno))
+    }
+}

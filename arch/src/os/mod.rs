@@ -1,0 +1,22 @@
+//! What the protocols need of the operating system, chosen here and nowhere else.
+//!
+//! # The contract
+//!
+//! | module | what it offers |
+//! | --- | --- |
+//! | `barrier` | `prepare()` and `synchronise()`: every processor that runs the process serialises its instruction stream |
+//! | `text` | `Segment`, `open()`: text becomes writable and is put back as it was found |
+//! | `threads` | `Watch`: how many threads there are, and whether each can take a trap |
+//! | `trap` | the trap handler: installed, still ours, passes on what is not ours |
+//! | `context` | the registers of a trapped thread |
+
+cfg_select! {
+    target_os = "linux" => {
+        mod linux;
+        pub use linux::{Failure, barrier, context, text, threads, trap};
+    }
+    _ => {
+        mod none;
+        pub use none::{Failure, barrier, text, threads, trap};
+    }
+}

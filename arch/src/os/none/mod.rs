@@ -1,0 +1,174 @@
+//! An operating system without a file of its own: nothing can be changed, and each part says so.
+//!
+//! Every read is a plain load there, so no batch ever holds a poke.
+
+/// A system call that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Name of the call.
+    pub call: &'static str,
+    /// `errno`.
+    pub errno: i32,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{}: {}", self.call, std::io::Error::from_raw_os_error(self.errno))
+    }
+}
+
+const UNSUPPORTED: Failure =
+    Failure { call: "changing code, which is not supported on this system", errno: 0 };
+
+/// No barrier.
+pub mod barrier {
+    use super::{Failure, UNSUPPORTED};
+
+    /// Always refuses.
+    ///
+    /// # Errors
+    ///
+    /// Always.
+    pub fn prepare() -> Result<(), Failure> {
+        Err(UNSUPPORTED)
+    }
+
+    /// Always refuses.
+    ///
+    /// # Errors
+    ///
+    /// Always.
+    pub fn synchronise() -> Result<(), Failure> {
+        Err(UNSUPPORTED)
+    }
+}
+
+/// No writer.
+pub mod text {
+    use super::{Failure, UNSUPPORTED};
+    use crate::known::KnownText;
+    use crate::poke::Poke;
+
+    /// An executable segment.
+    #[derive(Debug)]
+    pub struct Segment(KnownText);
+
+    impl Segment {
+        /// A segment that is never written.
+        #[must_use]
+        pub fn new(range: KnownText) -> Self {
+            Segment(range)
+        }
+
+        /// Its addresses.
+        #[must_use]
+        pub fn range(&self) -> KnownText {
+            self.0
+        }
+    }
+
+    /// Never exists.
+    #[derive(Debug)]
+    pub enum OpenText {}
+
+    /// Always refuses.
+    ///
+    /// # Errors
+    ///
+    /// Always.
+    pub fn open<'a>(_: impl Iterator<Item = &'a mut Segment>) -> Result<OpenText, Failure> {
+        Err(UNSUPPORTED)
+    }
+
+    #[allow(unsafe_code)]
+    impl OpenText {
+        /// Never called.
+        ///
+        /// # Errors
+        ///
+        /// None.
+        pub fn close(self) -> Result<(), Failure> {
+            match self {}
+        }
+
+        /// Never called.
+        #[must_use]
+        pub fn covers(&self, _: &Poke) -> bool {
+            match *self {}
+        }
+
+        /// Never called.
+        ///
+        /// # Safety
+        ///
+        /// None is needed.
+        pub unsafe fn store_byte(&self, _: usize, _: u8) {
+            match *self {}
+        }
+
+        /// Never called.
+        ///
+        /// # Safety
+        ///
+        /// None is needed.
+        pub unsafe fn store_aligned(&self, _: usize, _: u64) {
+            match *self {}
+        }
+
+        /// Never called.
+        ///
+        /// # Safety
+        ///
+        /// None is needed.
+        pub unsafe fn store_four(&self, _: usize, _: u32) {
+            match *self {}
+        }
+    }
+}
+
+/// Threads that cannot be seen.
+pub mod threads {
+    use super::UNSUPPORTED;
+    use crate::status::Reason;
+
+    /// Sees nothing.
+    #[derive(Debug, Default)]
+    pub struct Watch;
+
+    impl Watch {
+        /// Sees nothing.
+        #[must_use]
+        pub const fn new() -> Self {
+            Watch
+        }
+
+        /// It cannot be known.
+        pub fn is_alone(&mut self) -> bool {
+            false
+        }
+
+        /// It cannot be known.
+        ///
+        /// # Errors
+        ///
+        /// Always.
+        pub fn can_all_trap(&mut self) -> Result<(), Reason> {
+            Err(Reason::Failed(UNSUPPORTED))
+        }
+    }
+}
+
+/// No handler.
+pub mod trap {
+    use super::UNSUPPORTED;
+    use crate::status::Reason;
+
+    /// Always refuses.
+    ///
+    /// # Errors
+    ///
+    /// Always.
+    pub fn ensure() -> Result<(), Reason> {
+        Err(Reason::Failed(UNSUPPORTED))
+    }
+}

@@ -1,0 +1,145 @@
+//! What was done, and why not otherwise: typed, each with one line for people.
+
+use std::fmt;
+
+use crate::os::Failure;
+use crate::protocol::Protocol;
+
+/// How bytes get into read-only text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Writer {
+    /// The segment becomes writable for the batch, then is as before.
+    Mprotect,
+}
+
+impl Writer {
+    /// Its name, as in `IMMEDIATE_WRITER`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Writer::Mprotect => "mprotect",
+        }
+    }
+
+    /// All of them.
+    pub const ALL: &[Writer] = &[Writer::Mprotect];
+}
+
+impl fmt::Display for Writer {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+/// Why a protocol cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// A system call that it needs failed.
+    Failed(Failure),
+    /// A thread blocks SIGTRAP; a trap in it would kill the process.
+    ThreadBlocksTrap {
+        /// Kernel id of the thread, as in `/proc/self/task`.
+        thread: i32,
+    },
+    /// A handler that is installed blocks SIGTRAP while it runs.
+    HandlerBlocksTrap {
+        /// The signal that it handles.
+        signal: i32,
+    },
+    /// Someone installed another handler for SIGTRAP after ours.
+    HandlerReplaced,
+    /// The threads of the process cannot be listed.
+    ThreadsUnknown {
+        /// `errno` of what failed under `/proc/self/task`.
+        errno: i32,
+    },
+    /// The change must be one instant for all threads, which this protocol does not give.
+    NotOneInstant,
+    /// The processor's manual does not allow what this protocol does.
+    NotInManual {
+        /// The processor's vendor.
+        vendor: String,
+    },
+    /// The configuration asks for another.
+    NotConfigured,
+    /// This build or this machine has no sites.
+    NoSites,
+}
+
+impl Reason {
+    pub(crate) fn unreadable(error: std::io::Error) -> Self {
+        Reason::ThreadsUnknown { errno: error.raw_os_error().unwrap_or(0) }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Failed(failure) => write!(out, "{failure}"),
+            Reason::ThreadBlocksTrap { thread } => write!(
+                out,
+                "thread {thread} blocks SIGTRAP, so a trap would kill the process; unblock SIGTRAP \
+                 in that thread"
+            ),
+            Reason::HandlerBlocksTrap { signal } => write!(
+                out,
+                "the handler of signal {signal} blocks SIGTRAP while it runs; remove SIGTRAP from \
+                 its sa_mask"
+            ),
+            Reason::HandlerReplaced => out.write_str(
+                "another handler for SIGTRAP was installed after the first set; install it before",
+            ),
+            Reason::ThreadsUnknown { errno } => write!(
+                out,
+                "/proc/self/task cannot be read ({}), so it is not known whether every thread can \
+                 take a trap",
+                std::io::Error::from_raw_os_error(*errno)
+            ),
+            Reason::NotOneInstant => out.write_str(
+                "the configuration requires that a change is one instant for all threads",
+            ),
+            Reason::NotInManual { vendor } => write!(
+                out,
+                "the manual of this processor ({vendor}) does not allow it; choose it by \
+                 configuration if you know better"
+            ),
+            Reason::NotConfigured => out.write_str("the configuration chooses another"),
+            Reason::NoSites => out.write_str("this build reads variables by plain loads"),
+        }
+    }
+}
+
+/// A protocol that was not used, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejected {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// Why not.
+    pub reason: Reason,
+}
+
+impl fmt::Display for Rejected {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}", self.protocol, self.reason)
+    }
+}
+
+/// How a batch was carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The protocol that was used.
+    pub protocol: Protocol,
+    /// The writer that was used.
+    pub writer: Writer,
+    /// Better protocols that could not be used.
+    pub rejected: Vec<Rejected>,
+    /// Sites whose bytes were changed.
+    pub sites: usize,
+    /// Sites that still hold a trap because a processor barrier failed on the way. They read right,
+    /// through the handler, and the next batch repairs them.
+    pub trapping: usize,
+    /// The protection of the text could not be put back.
+    pub left_writable: Option<Failure>,
+}

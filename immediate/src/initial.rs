@@ -1,0 +1,127 @@
+//! Initial values from the environment: `IMMEDIATE=name=value,…`.
+//!
+//! Each module's variables take their values while the module registers, before any other of its
+//! code runs. A name or a value that cannot be used is reported on standard error, and nothing else
+//! changes. Names that no module has declared by the time the executable registers are reported
+//! then; a plugin that is loaded later still gets its value.
+
+use std::sync::OnceLock;
+
+use crate::batch::Change;
+use crate::error::Error;
+use crate::module::report;
+use crate::registry::{Entry, Registry};
+use crate::variable::Untyped;
+
+static ASSIGNMENTS: OnceLock<Vec<(String, String)>> = OnceLock::new();
+
+/// The assignments in the environment, in order.
+fn assignments() -> &'static [(String, String)] {
+    ASSIGNMENTS.get_or_init(|| {
+        let Some(text) = std::env::var_os("IMMEDIATE") else { return Vec::new() };
+        parse(&text.to_string_lossy())
+    })
+}
+
+/// Splits at commas, then at the first `=`: names hold `::` but no `=`.
+fn parse(text: &str) -> Vec<(String, String)> {
+    text.split(',')
+        .filter(|item| !item.trim().is_empty())
+        .map(|item| match item.split_once('=') {
+            Some((name, value)) => (name.trim().to_string(), value.to_string()),
+            None => (item.trim().to_string(), String::new()),
+        })
+        .collect()
+}
+
+/// Gives the variables that the module at `place` declares their initial values; returns the lines
+/// to report.
+pub(crate) fn apply(registry: &mut Registry, place: usize, is_executable: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (name, text) in assignments() {
+        let found = registry
+            .entries()
+            .map(|(_, entry)| entry)
+            .find(|entry| entry.descriptor.name() == name.as_str());
+        match found {
+            Some(entry) if entry.module == Some(place) => match assign(entry, text) {
+                Ok(change) => change.commit(),
+                Err(error) => lines.push(format!("IMMEDIATE: {error}")),
+            },
+            Some(_) => {}
+            None if is_executable => {
+                let error = unknown(registry, name);
+                lines.push(format!(
+                    "IMMEDIATE: {error} (a plugin that is loaded later may still declare it)"
+                ));
+            }
+            None => {}
+        }
+    }
+    lines
+}
+
+/// Registers a variable whose module is not known, with its initial value.
+pub(crate) fn enter(registry: &mut Registry, variable: Untyped<'static>) {
+    let Some(id) = registry.add_variable(variable, None) else { return };
+    let Some(entry) = registry.entry(id) else { return };
+    for (name, text) in assignments() {
+        if entry.descriptor.name() == name.as_str() {
+            match assign(entry, text) {
+                Ok(change) => change.commit(),
+                Err(error) => report(&format!("IMMEDIATE: {error}")),
+            }
+        }
+    }
+}
+
+/// The change of a variable to the value that the text says.
+pub(crate) fn assign(entry: &Entry, text: &str) -> Result<Change<'static>, Error> {
+    match entry.descriptor.parse(text) {
+        Ok(bits) => Ok(Change::of_entry(entry, bits)),
+        Err(valid) => Err(Error::BadValue {
+            variable: entry.descriptor.name().to_string(),
+            type_name: entry.descriptor.type_name().to_string(),
+            found: text.to_string(),
+            valid,
+        }),
+    }
+}
+
+/// How many names an error lists when none is similar.
+const LISTED: usize = 8;
+
+/// The error for a name that no variable has, with names that are similar.
+pub(crate) fn unknown(registry: &Registry, name: &str) -> Error {
+    let last = |path: &str| path.rsplit("::").next().unwrap_or(path).to_ascii_lowercase();
+    let mut names: Vec<&str> =
+        registry.entries().map(|(_, entry)| entry.descriptor.name()).collect();
+    names.sort_unstable();
+    let mut similar: Vec<String> = names
+        .iter()
+        .filter(|known| last(known) == last(name) || known.eq_ignore_ascii_case(name))
+        .map(ToString::to_string)
+        .collect();
+    if similar.is_empty() {
+        similar = names.iter().take(LISTED).map(ToString::to_string).collect();
+        if names.len() > LISTED {
+            similar.push(format!("one of {} others", names.len() - LISTED));
+        }
+    }
+    Error::UnknownName { name: name.to_string(), similar }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assignments_are_split_at_commas() {
+        let pairs = parse("a::B=1, c=x=y,,d");
+        let expected = [("a::B", "1"), ("c", "x=y"), ("d", "")];
+        assert_eq!(pairs.len(), 3);
+        for ((name, value), (want, text)) in pairs.iter().zip(expected) {
+            assert_eq!((name.as_str(), value.as_str()), (want, text));
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! The tables that every module carries: what the templates of the sites wrote into it.
+//!
+//! All references are self-relative 32-bit distances, so that a table needs no relocation. A
+//! variable is referred to by a slot in the module's global offset table; the slot's alignment
+//! leaves two bits free, which hold the kind of the site.
+//!
+//! # Invariants
+//!
+//! * `R1` A [`Header`] is written by the templates in `immediate-arch`; it lies in its module's
+//!   read-only data, and its bounds enclose that module's own tables.
+//! * `R2` Records are immutable and live as long as their module is loaded.
+
+#![allow(unsafe_code)]
+
+use std::fmt;
+
+use crate::comparison::{Operator, compare};
+use crate::descriptor::Descriptor;
+use crate::variable::{Head, Untyped};
+
+/// Version of the layout below, as the templates write it.
+const LAYOUT: u32 = 1;
+
+/// What a module hands to the runtime.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Header {
+    layout: u32,
+    /// Bytes of the header that follow the layout's number.
+    size: u32,
+    bounds: [[i32; 2]; 4],
+}
+
+/// A variable that the module declares.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct VariableRecord {
+    variable: i32,
+}
+
+/// A value site, or a branch site that reads a `bool`.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct SiteRecord {
+    code: i32,
+    variable: i32,
+    target: i32,
+}
+
+/// A branch site that compares with a constant.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct ComparisonRecord {
+    site: SiteRecord,
+    operator: u32,
+    constant: [u32; 2],
+}
+
+/// A branch site with a test of its own.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct TestRecord {
+    site: SiteRecord,
+    test: i32,
+}
+
+/// The address that lies `distance` bytes from `field`.
+fn resolve(field: &i32) -> usize {
+    std::ptr::from_ref(field).addr().wrapping_add_signed(*field as isize)
+}
+
+impl VariableRecord {
+    /// The variable, or `None` for the record of zeros that begins every table.
+    ///
+    /// # Safety
+    ///
+    /// The record is in a module's table (R2).
+    pub(crate) unsafe fn variable(&self) -> Option<Untyped<'static>> {
+        // SAFETY: by the caller.
+        unsafe { variable(&self.variable) }
+    }
+}
+
+/// # Safety
+///
+/// `field` is the variable reference of a record in a module's table.
+unsafe fn variable(field: &i32) -> Option<Untyped<'static>> {
+    if *field == 0 {
+        return None;
+    }
+    let slot = (resolve(field) & !3) as *const *const Head;
+    // SAFETY: R1; the slot is filled before constructors run, with the address of a variable that is
+    // a `static` and lives as long as this module (invariant I2 of `variable`).
+    unsafe { Untyped::from_address(*slot) }
+}
+
+impl SiteRecord {
+    pub(crate) fn code(&self) -> usize {
+        resolve(&self.code)
+    }
+
+    /// # Safety
+    ///
+    /// The record is in a module's table (R2).
+    pub(crate) unsafe fn variable(&self) -> Option<Untyped<'static>> {
+        // SAFETY: by the caller.
+        unsafe { variable(&self.variable) }
+    }
+
+    fn target(&self) -> usize {
+        resolve(&self.target)
+    }
+
+    /// The low bits of the variable reference: 0 for a value, 1 for a branch that is taken on true,
+    /// 2 for one that is taken on false. `None` for what no template writes.
+    fn outcome(&self) -> Option<Option<bool>> {
+        match resolve(&self.variable) & 3 {
+            0 => Some(None),
+            1 => Some(Some(true)),
+            2 => Some(Some(false)),
+            _ => None,
+        }
+    }
+}
+
+/// What decides whether a branch site is taken.
+#[derive(Clone, Copy)]
+pub(crate) enum Test {
+    /// The variable, a `bool`.
+    Plain,
+    /// A comparison with a constant, given by its bits.
+    Comparison(Operator, u64),
+    /// A function of the bits.
+    Function(extern "C" fn(u64) -> bool),
+}
+
+/// A site, with its references resolved.
+#[derive(Clone, Copy)]
+pub(crate) struct Site {
+    /// Address of the instruction.
+    pub(crate) code: usize,
+    pub(crate) form: Form,
+}
+
+/// The two forms of sites.
+#[derive(Clone, Copy)]
+pub(crate) enum Form {
+    /// Gives the value.
+    Value,
+    /// Goes to `target` when the test's outcome is `taken_on`.
+    Branch { target: usize, taken_on: bool, test: Test },
+}
+
+impl Form {
+    /// Whether the branch is taken when the variable has these bits.
+    pub(crate) fn is_taken(&self, descriptor: &Descriptor, bits: u128) -> bool {
+        let bits = bits as u64;
+        match *self {
+            Form::Value => false,
+            Form::Branch { taken_on, test, .. } => {
+                let outcome = match test {
+                    Test::Plain => bits != 0,
+                    Test::Comparison(operator, constant) => {
+                        compare(descriptor.kind(), descriptor.size(), bits, operator, constant)
+                    }
+                    Test::Function(test) => test(bits),
+                };
+                outcome == taken_on
+            }
+        }
+    }
+
+    /// Whether the built file holds the taken branch.
+    pub(crate) fn is_built_taken(&self, descriptor: &Descriptor) -> bool {
+        match self {
+            Form::Branch { test: Test::Function(_), .. } => false,
+            _ => self.is_taken(descriptor, descriptor.built_in()),
+        }
+    }
+}
+
+/// The tables of one module.
+#[derive(Clone, Copy)]
+pub(crate) struct Tables {
+    pub(crate) variables: &'static [VariableRecord],
+    sites: &'static [SiteRecord],
+    comparisons: &'static [ComparisonRecord],
+    tests: &'static [TestRecord],
+}
+
+/// What is wrong with a module's tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Broken {
+    Layout { found: u32 },
+    Table { name: &'static str, bytes: usize, record: usize },
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Broken::Layout { found } => {
+                write!(out, "its records have layout {found}, this runtime reads layout {LAYOUT}")
+            }
+            Broken::Table { name, bytes, record } => write!(
+                out,
+                "its table of {name} has {bytes} bytes, which is no whole number of records of \
+                 {record} bytes at their alignment"
+            ),
+        }
+    }
+}
+
+impl Header {
+    /// The tables between the bounds.
+    pub(crate) fn tables(&'static self) -> Result<Tables, Broken> {
+        if self.layout != LAYOUT || self.size as usize != size_of::<Header>() - 4 {
+            return Err(Broken::Layout { found: self.layout });
+        }
+        let [variables, sites, comparisons, tests] = &self.bounds;
+        Ok(Tables {
+            variables: table(variables, "variables")?,
+            sites: table(sites, "sites")?,
+            comparisons: table(comparisons, "comparisons")?,
+            tests: table(tests, "tests")?,
+        })
+    }
+}
+
+/// The only place where section bounds become a slice.
+fn table<R>([start, end]: &'static [i32; 2], name: &'static str) -> Result<&'static [R], Broken> {
+    let (start, end) = (resolve(start), resolve(end));
+    let record = size_of::<R>();
+    let bytes = end.wrapping_sub(start);
+    if end < start || !bytes.is_multiple_of(record) || !start.is_multiple_of(align_of::<R>()) {
+        return Err(Broken::Table { name, bytes, record });
+    }
+    // SAFETY: R1, R2; any bytes are valid in the fields of a record.
+    Ok(unsafe { std::slice::from_raw_parts(start as *const R, bytes / record) })
+}
+
+/// Names a site inside a module: its table in the upper bits, its index below.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SiteIndex(u32);
+
+const TABLE_SHIFT: u32 = 30;
+const INDEX_MASK: u32 = (1 << TABLE_SHIFT) - 1;
+
+impl Tables {
+    /// The site records of all tables, in order.
+    fn records(&self) -> impl Iterator<Item = (SiteIndex, &'static SiteRecord)> + use<> {
+        let number =
+            |table: u32| move |index: usize| SiteIndex(table << TABLE_SHIFT | index as u32);
+        let sites = self.sites.iter().enumerate().map(move |(i, r)| (number(0)(i), r));
+        let comparisons =
+            self.comparisons.iter().enumerate().map(move |(i, r)| (number(1)(i), &r.site));
+        let tests = self.tests.iter().enumerate().map(move |(i, r)| (number(2)(i), &r.site));
+        sites.chain(comparisons).chain(tests)
+    }
+
+    /// Every site with its variable.
+    pub(crate) fn sites(
+        &self,
+    ) -> impl Iterator<Item = (SiteIndex, &'static SiteRecord, Untyped<'static>)> + use<> {
+        self.records().filter_map(|(index, record)| {
+            // SAFETY: R2.
+            let variable = unsafe { record.variable() };
+            variable.map(|variable| (index, record, variable))
+        })
+    }
+
+    fn record(&self, index: SiteIndex) -> &'static SiteRecord {
+        let place = (index.0 & INDEX_MASK) as usize;
+        match index.0 >> TABLE_SHIFT {
+            0 => &self.sites[place],
+            1 => &self.comparisons[place].site,
+            _ => &self.tests[place].site,
+        }
+    }
+
+    /// Address of the site's instruction.
+    pub(crate) fn code(&self, index: SiteIndex) -> usize {
+        self.record(index).code()
+    }
+
+    /// The variable that the site reads.
+    pub(crate) fn variable(&self, index: SiteIndex) -> Option<Untyped<'static>> {
+        // SAFETY: R2.
+        unsafe { self.record(index).variable() }
+    }
+
+    /// Whether the site has a test of its own.
+    pub(crate) fn is_test(index: SiteIndex) -> bool {
+        index.0 >> TABLE_SHIFT == 2
+    }
+
+    /// The site, resolved; `None` for what no template writes.
+    pub(crate) fn site(&self, index: SiteIndex) -> Option<Site> {
+        let place = (index.0 & INDEX_MASK) as usize;
+        let record = self.record(index);
+        let code = record.code();
+        let Some(taken_on) = record.outcome()? else {
+            return Some(Site { code, form: Form::Value });
+        };
+        let test = match index.0 >> TABLE_SHIFT {
+            0 => Test::Plain,
+            1 => {
+                let ComparisonRecord { operator, constant, .. } = &self.comparisons[place];
+                // SAFETY: eight bytes that are one number in the target's byte order.
+                let constant = unsafe { std::mem::transmute::<[u32; 2], u64>(*constant) };
+                Test::Comparison(Operator::from_number(*operator)?, constant)
+            }
+            _ => {
+                let address = resolve(&self.tests[place].test) as *const ();
+                // SAFETY: R1; the template refers to a function of this type.
+                Test::Function(unsafe {
+                    std::mem::transmute::<*const (), extern "C" fn(u64) -> bool>(address)
+                })
+            }
+        };
+        Some(Site { code, form: Form::Branch { target: record.target(), taken_on, test } })
+    }
+}

@@ -1,0 +1,359 @@
+//! The registry: which modules are loaded, which variables they declare, which sites read each.
+//!
+//! Setting a variable visits its own sites and no others: each variable has, for each module that
+//! reads it, a run of the module's `order`, an index that groups the module's sites by variable. The
+//! index is built by counting, without hashing, in one pass more than reading the records.
+
+use std::sync::atomic::Ordering;
+
+use immediate_arch::{KnownText, Outcome, Patcher, TextId};
+
+use crate::descriptor::Descriptor;
+use crate::error::Error;
+use crate::record::{Header, SiteIndex, Tables};
+use crate::variable::Untyped;
+
+/// All that is known, behind the update lock.
+pub(crate) struct Registry {
+    pub(crate) patcher: Patcher,
+    modules: Vec<Option<Module>>,
+    variables: Vec<Option<Entry>>,
+    /// How the last batch that changed code was carried out.
+    pub(crate) last: Option<Outcome>,
+    /// Batches that succeeded.
+    pub(crate) updates: u64,
+    /// Whether the configuration has been settled.
+    pub(crate) is_configured: bool,
+    /// Whether a variable has been set, after which `configure` is refused.
+    pub(crate) has_been_set: bool,
+}
+
+/// A loaded module.
+pub(crate) struct Module {
+    pub(crate) header: &'static Header,
+    pub(crate) path: String,
+    pub(crate) base: usize,
+    pub(crate) tables: Tables,
+    texts: Vec<(KnownText, TextId)>,
+    /// Site indices, grouped by variable, sorted by address inside a group.
+    order: Box<[SiteIndex]>,
+    /// Instructions that two variables read; found before the first change.
+    folded: Option<Vec<(usize, [SiteIndex; 2])>>,
+}
+
+/// A registered variable.
+pub(crate) struct Entry {
+    pub(crate) variable: Untyped<'static>,
+    pub(crate) descriptor: &'static Descriptor,
+    /// The module whose table declares it.
+    pub(crate) module: Option<usize>,
+    groups: Vec<Group>,
+    pub(crate) updates: u64,
+    /// What the batch that is being prepared sets it to.
+    pub(crate) pending: Option<u128>,
+}
+
+/// The sites of one variable in one module: a run of its `order`.
+#[derive(Clone, Copy)]
+struct Group {
+    module: usize,
+    first: u32,
+    count: u32,
+}
+
+/// A place in the list of variables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct EntryId(usize);
+
+impl Registry {
+    pub(crate) const fn new() -> Self {
+        Registry {
+            patcher: Patcher::new(),
+            modules: Vec::new(),
+            variables: Vec::new(),
+            last: None,
+            updates: 0,
+            is_configured: false,
+            has_been_set: false,
+        }
+    }
+
+    /// The variable's entry, if it has been registered.
+    pub(crate) fn entry_of(&self, variable: Untyped<'_>) -> Option<EntryId> {
+        let place = variable.entry.load(Ordering::Relaxed).checked_sub(1)? as usize;
+        let entry = self.variables.get(place)?.as_ref()?;
+        (entry.variable == variable).then_some(EntryId(place))
+    }
+
+    pub(crate) fn entry(&self, id: EntryId) -> Option<&Entry> {
+        self.variables.get(id.0)?.as_ref()
+    }
+
+    pub(crate) fn entry_mut(&mut self, id: EntryId) -> Option<&mut Entry> {
+        self.variables.get_mut(id.0)?.as_mut()
+    }
+
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (EntryId, &Entry)> {
+        let all = self.variables.iter().enumerate();
+        all.filter_map(|(place, entry)| Some((EntryId(place), entry.as_ref()?)))
+    }
+
+    pub(crate) fn modules(&self) -> impl Iterator<Item = (usize, &Module)> {
+        self.modules
+            .iter()
+            .enumerate()
+            .filter_map(|(place, module)| Some((place, module.as_ref()?)))
+    }
+
+    pub(crate) fn module(&self, place: usize) -> Option<&Module> {
+        self.modules.get(place)?.as_ref()
+    }
+
+    pub(crate) fn site_count(&self, variable: Untyped<'_>) -> usize {
+        self.entry_of(variable).and_then(|id| self.entry(id)).map_or(0, Entry::site_count)
+    }
+
+    /// The sites of a variable: module by module, each sorted by address.
+    pub(crate) fn sites_of(&self, entry: &Entry) -> impl Iterator<Item = (&Module, SiteIndex)> {
+        entry.groups.iter().flat_map(|group| self.run(*group))
+    }
+
+    /// The sites of a variable in one module.
+    pub(crate) fn sites_in(
+        &self,
+        entry: &Entry,
+        module: usize,
+    ) -> impl Iterator<Item = (&Module, SiteIndex)> {
+        let groups: Vec<Group> =
+            entry.groups.iter().copied().filter(|group| group.module == module).collect();
+        groups.into_iter().flat_map(|group| self.run(group))
+    }
+
+    fn run(&self, group: Group) -> impl Iterator<Item = (&Module, SiteIndex)> {
+        self.module(group.module).into_iter().flat_map(move |module| {
+            let first = group.first as usize;
+            let run = module.order[first..first + group.count as usize].iter();
+            run.map(move |index| (module, *index))
+        })
+    }
+
+    /// Registers a variable; the entry exists already if a module that reads it came first.
+    pub(crate) fn add_variable(
+        &mut self,
+        variable: Untyped<'static>,
+        module: Option<usize>,
+    ) -> Option<EntryId> {
+        let descriptor = variable.descriptor?;
+        if let Some(id) = self.entry_of(variable) {
+            let entry = self.variables[id.0].as_mut().expect("entry_of found it");
+            entry.module = entry.module.or(module);
+            return Some(id);
+        }
+        let place = match self.variables.iter().position(Option::is_none) {
+            Some(free) if self.variables.len() > 64 => free,
+            _ => {
+                self.variables.push(None);
+                self.variables.len() - 1
+            }
+        };
+        self.variables[place] = Some(Entry {
+            variable,
+            descriptor,
+            module,
+            groups: Vec::new(),
+            updates: 0,
+            pending: None,
+        });
+        variable.entry.store(place as u32 + 1, Ordering::Relaxed);
+        Some(EntryId(place))
+    }
+
+    /// Registers a module and its variables, and groups its sites; changes no code.
+    pub(crate) fn add_module(
+        &mut self,
+        header: &'static Header,
+        path: String,
+        base: usize,
+        tables: Tables,
+        texts: &[KnownText],
+    ) -> usize {
+        let place = self.modules.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.modules.push(None);
+            self.modules.len() - 1
+        });
+        let order = self.group(place, &tables);
+        for record in tables.variables {
+            // SAFETY: the tables are those of a module that is being loaded (R2).
+            #[allow(unsafe_code)]
+            if let Some(variable) = unsafe { record.variable() } {
+                self.add_variable(variable, Some(place));
+            }
+        }
+        let texts = texts.iter().map(|text| (*text, self.patcher.add_text(*text))).collect();
+        self.modules[place] =
+            Some(Module { header, path, base, tables, texts, order, folded: None });
+        place
+    }
+
+    /// Groups the sites of a module by variable, by counting.
+    fn group(&mut self, module: usize, tables: &Tables) -> Box<[SiteIndex]> {
+        // 1. How many sites each variable has.
+        let mut next: Vec<u32> = vec![0; self.variables.len()];
+        for (_, _, variable) in tables.sites() {
+            let Some(EntryId(place)) = self.add_variable(variable, None) else { continue };
+            if next.len() <= place {
+                next.resize(self.variables.len(), 0);
+            }
+            next[place] += 1;
+        }
+        // 2. Where each variable's run begins.
+        let mut total = 0;
+        let mut runs = Vec::new();
+        for (place, count) in next.iter_mut().enumerate() {
+            let first = total;
+            total += *count;
+            if *count > 0 {
+                runs.push((place, Group { module, first, count: *count }));
+            }
+            *count = first;
+        }
+        // 3. The sites into their runs.
+        let mut order = vec![SiteIndex::default(); total as usize].into_boxed_slice();
+        for (index, _, variable) in tables.sites() {
+            if let Some(EntryId(place)) = self.entry_of(variable) {
+                order[next[place] as usize] = index;
+                next[place] += 1;
+            }
+        }
+        // 4. Each run by address, once for each address: folded functions share their sites.
+        for (place, mut group) in runs {
+            let first = group.first as usize;
+            let run = &mut order[first..first + group.count as usize];
+            if !run.is_sorted_by(|a, b| tables.code(*a) < tables.code(*b)) {
+                run.sort_by_key(|index| tables.code(*index));
+                let mut kept = 1;
+                for next in 1..run.len() {
+                    if tables.code(run[next]) != tables.code(run[kept - 1]) {
+                        run[kept] = run[next];
+                        kept += 1;
+                    }
+                }
+                group.count = kept as u32;
+            }
+            let entry = self.variables[place].as_mut().expect("counted above");
+            entry.groups.push(group);
+        }
+        order
+    }
+
+    /// Forgets a module, before it is unmapped.
+    pub(crate) fn remove_module(&mut self, header: &Header) {
+        let found =
+            self.modules().find(|(_, module)| std::ptr::eq(module.header, header)).map(|(p, _)| p);
+        let Some(place) = found else { return };
+        let module = self.modules[place].take().expect("found above");
+        for (_, id) in &module.texts {
+            self.patcher.remove_text(*id);
+        }
+        for slot in &mut self.variables {
+            if let Some(entry) = slot {
+                entry.groups.retain(|group| group.module != place);
+                if entry.module == Some(place)
+                    || (entry.module.is_none() && entry.groups.is_empty())
+                {
+                    *slot = None;
+                }
+            }
+        }
+    }
+
+    /// Makes the sites of a module known to the trap handler, before its first change.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::FoldedSites`] if `entry` has a site that another variable reads as well.
+    pub(crate) fn prepare_texts(&mut self, id: EntryId) -> Result<(), Error> {
+        let Some(entry) = self.entry(id) else { return Ok(()) };
+        let places: Vec<usize> = entry.groups.iter().map(|group| group.module).collect();
+        for place in places {
+            let Some(module) = self.modules[place].as_mut() else { continue };
+            if module.folded.is_none() {
+                let (sites, folded) = module.sites_by_address();
+                for (id, offsets) in sites {
+                    self.patcher.set_sites(id, offsets);
+                }
+                module.folded = Some(folded);
+            }
+            let folded = module.folded.as_deref().unwrap_or_default();
+            if folded.is_empty() {
+                continue;
+            }
+            let module = self.module(place).expect("prepared above");
+            for (address, pair) in module.folded.as_deref().unwrap_or_default() {
+                let both = pair.map(|index| module.tables.variable(index));
+                if both.contains(&self.entry(id).map(|entry| entry.variable)) {
+                    let name = |variable: Option<Untyped<'_>>| {
+                        let descriptor = variable.and_then(|variable| variable.descriptor);
+                        descriptor.map_or("", Descriptor::name).to_string()
+                    };
+                    return Err(Error::FoldedSites {
+                        address: *address,
+                        variables: both.map(name),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sorted offsets of the sites in each text.
+type Offsets = Vec<(TextId, Box<[u32]>)>;
+
+impl Module {
+    /// All sites of the module, by text and address, and the instructions that two variables share.
+    fn sites_by_address(&self) -> (Offsets, Vec<(usize, [SiteIndex; 2])>) {
+        let mut all: Vec<(usize, SiteIndex)> =
+            self.tables.sites().map(|(index, record, _)| (record.code(), index)).collect();
+        all.sort_by_key(|(code, _)| *code);
+        let mut folded = Vec::new();
+        all.dedup_by(|(code, later), (kept, earlier)| {
+            if code != kept {
+                return false;
+            }
+            if self.tables.variable(*earlier) != self.tables.variable(*later) {
+                folded.push((*code, [*earlier, *later]));
+            }
+            true
+        });
+        let offsets = self.texts.iter().map(|(text, id)| {
+            let first = all.partition_point(|(code, _)| *code < text.start);
+            let last = all.partition_point(|(code, _)| *code < text.end);
+            let inside = all[first..last].iter().map(|(code, _)| (code - text.start) as u32);
+            (*id, inside.collect())
+        });
+        (offsets.collect(), folded)
+    }
+
+    /// Whether all of `address..address + length` is this module's text.
+    pub(crate) fn has_text(&self, address: usize, length: usize) -> bool {
+        self.texts.iter().any(|(text, _)| text.start <= address && address + length <= text.end)
+    }
+
+    /// How many sites the module has.
+    pub(crate) fn site_count(&self) -> usize {
+        self.order.len()
+    }
+}
+
+impl Entry {
+    pub(crate) fn site_count(&self) -> usize {
+        self.groups.iter().map(|group| group.count as usize).sum()
+    }
+
+    /// The value that the variable has.
+    pub(crate) fn bits(&self) -> u128 {
+        let (size, is_pointer) = (self.descriptor.size(), self.descriptor.is_pointer());
+        self.variable.backing(size, is_pointer).load()
+    }
+}

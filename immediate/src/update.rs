@@ -1,0 +1,190 @@
+//! Setting variables: from new values to a batch of pokes, whole or not at all.
+
+#![allow(unsafe_code)]
+
+use immediate_arch::isa::imp;
+use immediate_arch::{Mismatch, Patcher, Poke};
+
+use crate::batch::Change;
+use crate::config;
+use crate::descriptor::Descriptor;
+use crate::error::Error;
+use crate::record::{Form, SiteIndex, Tables};
+use crate::registry::{EntryId, Module, Registry};
+
+/// Who may be running the sites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Any thread.
+    Live,
+    /// Nobody but the caller; refused if that is not so.
+    Early,
+}
+
+/// Sets all of `changes`, or none. The last change of a variable counts.
+pub(crate) fn apply(
+    registry: &mut Registry,
+    changes: &[Change<'_>],
+    mode: Mode,
+) -> Result<(), Error> {
+    let mut touched = Vec::with_capacity(changes.len());
+    for change in changes {
+        if let Some(id) = registry.entry_of(change.variable)
+            && let Some(entry) = registry.entry_mut(id)
+        {
+            if entry.pending.is_none() {
+                touched.push(id);
+            }
+            entry.pending = Some(change.bits);
+        }
+    }
+    let result = carry_out(registry, &touched, changes, mode);
+    for id in touched {
+        if let Some(entry) = registry.entry_mut(id) {
+            entry.pending = None;
+            entry.updates += u64::from(result.is_ok());
+        }
+    }
+    if result.is_ok() {
+        registry.updates += 1;
+        registry.has_been_set = true;
+    }
+    result
+}
+
+fn carry_out(
+    registry: &mut Registry,
+    touched: &[EntryId],
+    changes: &[Change<'_>],
+    mode: Mode,
+) -> Result<(), Error> {
+    config::settle(registry)?;
+    let mut pokes = Vec::new();
+    for id in touched {
+        registry.prepare_texts(*id)?;
+        let entry = registry.entry(*id).expect("touched above");
+        let (old, new) = (entry.bits(), entry.pending.expect("touched above"));
+        if old == new {
+            continue;
+        }
+        pokes.reserve(entry.site_count());
+        for (module, index) in registry.sites_of(entry) {
+            let state = State { descriptor: entry.descriptor, from: Some(old), to: new };
+            let poke = poke(&registry.patcher, module, index, &state)
+                .map_err(|mismatch| Error::Site { variable: entry.descriptor.name(), mismatch })?;
+            pokes.extend(poke);
+        }
+    }
+    // A value that no site reads needs no code to change, so no protocol either. It is refused all
+    // the same where `set_early` must refuse.
+    let commit = || changes.iter().for_each(Change::commit);
+    if mode == Mode::Early && !registry.patcher.is_alone() {
+        return Err(Error::NotSingleThreaded);
+    }
+    if pokes.is_empty() {
+        commit();
+        return Ok(());
+    }
+    // SAFETY: every poke comes from `poke`, which made it from the bytes of a site that its record
+    // describes, in the text of a module that is registered.
+    let outcome = unsafe {
+        match mode {
+            Mode::Live => registry.patcher.apply(&mut pokes, commit),
+            Mode::Early => registry.patcher.apply_early(&mut pokes, commit),
+        }
+    }?;
+    registry.last = Some(outcome);
+    Ok(())
+}
+
+/// Brings the sites of a module that is being loaded up to date: what the built file could not
+/// hold, and variables that were set before the module came.
+///
+/// A site that cannot be brought up to date makes its variable be refused later; it is returned.
+pub(crate) fn bring_up(registry: &mut Registry, place: usize) -> Result<(), Error> {
+    let mut pokes = Vec::new();
+    let mut stale = Vec::new();
+    for (id, entry) in registry.entries() {
+        let built = entry.descriptor.built_in();
+        let current = entry.bits();
+        let all = built != current || entry.descriptor.is_pointer();
+        let state = State { descriptor: entry.descriptor, from: None, to: current };
+        let mut changed = false;
+        for (module, index) in registry.sites_in(entry, place) {
+            if all || Tables::is_test(index) {
+                let poke = poke(&registry.patcher, module, index, &state).map_err(|mismatch| {
+                    Error::Site { variable: entry.descriptor.name(), mismatch }
+                })?;
+                changed |= poke.is_some();
+                pokes.extend(poke);
+            }
+        }
+        if changed {
+            stale.push(id);
+        }
+    }
+    if pokes.is_empty() {
+        return Ok(());
+    }
+    for id in stale {
+        registry.prepare_texts(id)?;
+    }
+    // SAFETY: as in `carry_out`; the loader has not let any thread into the module yet, and its
+    // constructors come after ours.
+    unsafe { registry.patcher.apply_unseen(&mut pokes) }.map_err(Error::from)
+}
+
+/// What a variable's sites hold and what they shall.
+struct State {
+    descriptor: &'static Descriptor,
+    /// The value they hold; `None` for what the built file holds.
+    from: Option<u128>,
+    to: u128,
+}
+
+/// The change of one site; `None` when its instruction stays.
+fn poke(
+    patcher: &Patcher,
+    module: &Module,
+    index: SiteIndex,
+    state: &State,
+) -> Result<Option<Poke>, Mismatch> {
+    let code = module.tables.code(index);
+    let bad = |expected: &str| Mismatch { address: code, found: vec![], expected: expected.into() };
+    let site =
+        module.tables.site(index).ok_or_else(|| bad("a kind of site that does not exist"))?;
+    let descriptor = state.descriptor;
+    match site.form {
+        Form::Value => {
+            let old = state.from.unwrap_or_else(|| descriptor.built_in()) as u64;
+            let new = state.to as u64;
+            let width = descriptor.size() as u8;
+            let length = imp::value_length(width);
+            if !module.has_text(code, length) {
+                return Err(bad("code inside its module's text"));
+            }
+            if old == new {
+                return Ok(None);
+            }
+            // SAFETY: the module's text is loaded while it is registered.
+            let bytes = unsafe { patcher.code(code, length) };
+            imp::value_poke(code, &bytes[..length], width, old, new).map(Some)
+        }
+        Form::Branch { target, .. } => {
+            let old = match state.from {
+                Some(bits) => site.form.is_taken(descriptor, bits),
+                None => site.form.is_built_taken(descriptor),
+            };
+            let new = site.form.is_taken(descriptor, state.to);
+            if !module.has_text(code, imp::BRANCH_LENGTH) || !module.has_text(target, 1) {
+                return Err(bad("code and target inside its module's text"));
+            }
+            if old == new {
+                return Ok(None);
+            }
+            // SAFETY: the module's text is loaded while it is registered.
+            let bytes = unsafe { patcher.code(code, imp::BRANCH_LENGTH) };
+            imp::branch_poke(code, &bytes[..imp::BRANCH_LENGTH], target, old, new).map(Some)
+        }
+    }
+}
