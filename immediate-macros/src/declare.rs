@@ -81,7 +81,7 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> syn::Result<Tok
         #vis static #ident: #ty = {
             const DESCRIPTOR: &#root::__private::Descriptor =
                 &#root::__private::Descriptor::new::<#value>(
-                    || #root::__private::initial(&#expr),
+                    || #root::__private::initial::<#value>(#expr),
                     #name,
                     #doc,
                     #root::__private::Place {
@@ -91,7 +91,7 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> syn::Result<Tok
                     },
                     #is_shared,
                 );
-            #root::__private::describe(#expr, DESCRIPTOR)
+            #root::__private::describe::<#value>(#expr, DESCRIPTOR)
         };
 
         #(#conditions)*
@@ -104,7 +104,7 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> syn::Result<Tok
             #[automatically_derived]
             impl #root::__private::Declared for #ident {
                 type Value = #value;
-                const BITS: u128 = #root::__private::initial_constant(#expr);
+                const BITS: u128 = #root::__private::initial_constant::<#value>(#expr);
             }
             #root::__private::declare!(#ident);
         };

@@ -117,7 +117,6 @@ fn implementation(
     let (implement, arguments, bounds) = generics.split_for_impl();
     quote! {
         #[automatically_derived]
-        #[allow(unsafe_code)]
         // SAFETY: the derive has checked that the representation is that of an integer, or of a
         // field that is an immediate value itself.
         unsafe impl #implement ::immediate::ImmediateValue for #name #arguments #bounds {

@@ -160,7 +160,7 @@ pub const fn initial_constant<T: ImmediateValue>(variable: Immediate<T>) -> u128
 
 /// The bits of the initial value.
 #[must_use]
-pub fn initial<T: ImmediateValue>(variable: &Immediate<T>) -> u128 {
+pub fn initial<T: ImmediateValue>(variable: Immediate<T>) -> u128 {
     crate::value::bits(variable.get())
 }
 

@@ -1,1 +1,1 @@
-//! x
+//! What the test programs share.

@@ -339,7 +339,6 @@ macro_rules! __x86_64_value {
         let bits: u64;
         // SAFETY: loads an immediate into a register that the compiler chose; touches no flags, no
         // memory and no stack. The other sections hold data and the module's constructor.
-        #[allow(unsafe_code)]
         unsafe {
             ::core::arch::asm!(
                 ".if {size} > 4",
@@ -384,7 +383,6 @@ macro_rules! __x86_64_branch {
     ($enter:path, $leave:path, $variable:path, $kind:expr, $jump:expr, $arm:block) => {
         // SAFETY: a nop, or a jump to a block that the compiler knows as a successor; touches no
         // register, no flags, no memory and no stack.
-        #[allow(unsafe_code)]
         unsafe {
             ::core::arch::asm!(
                 ".p2align 3,,4",
@@ -424,7 +422,6 @@ macro_rules! __x86_64_branch {
 macro_rules! __x86_64_comparison {
     ($enter:path, $leave:path, $variable:path, $kind:expr, $jump:expr, $operator:expr, $constant:expr, $arm:block) => {
         // SAFETY: as for a branch site.
-        #[allow(unsafe_code)]
         unsafe {
             ::core::arch::asm!(
                 ".p2align 3,,4",
@@ -467,7 +464,6 @@ macro_rules! __x86_64_comparison {
 macro_rules! __x86_64_test {
     ($enter:path, $leave:path, $variable:path, $kind:expr, $test:path, $arm:block) => {
         // SAFETY: as for a branch site.
-        #[allow(unsafe_code)]
         unsafe {
             ::core::arch::asm!(
                 ".p2align 3,,4",
@@ -501,7 +497,6 @@ macro_rules! __x86_64_test {
 macro_rules! __x86_64_variable {
     ($enter:path, $leave:path, $variable:path) => {
         // SAFETY: emits data and the module's constructor; no instruction stands here.
-        #[allow(unsafe_code)]
         unsafe {
             ::core::arch::asm!(
                 ".pushsection immediate_variables_0_1_0,\"aR\",@progbits",

@@ -9,7 +9,6 @@ use crate::variable::{Immediate, Untyped};
 #[macro_export]
 macro_rules! __declare_by_constructor {
     ($variable:ident) => {
-        #[allow(unsafe_code)]
         #[used]
         #[cfg_attr(
             not(any(target_vendor = "apple", target_os = "windows")),
