@@ -12,7 +12,6 @@
 //! writer, and either makes the whole change or none of it.
 //!
 //! Programs use the crate `immediate`; this one has no stable interface of its own.
-#![doc(html_no_source)]
 
 pub mod isa;
 mod known;

@@ -80,7 +80,8 @@ pub struct Patcher {
     limits: Limits,
     segments: Vec<Option<Segment>>,
     watch: Watch,
-    barrier_prepared: bool,
+    /// The process that has prepared the barrier; 0 if none has, or it has failed since.
+    barrier_prepared_in: u32,
     /// Sites on which a failed barrier left a trap; `new` is what they read. Sorted by address.
     trapping: Vec<Poke>,
 }
@@ -93,7 +94,7 @@ impl Patcher {
             limits: Limits { protocol: None, writer: None, one_instant: false },
             segments: Vec::new(),
             watch: Watch::new(),
-            barrier_prepared: false,
+            barrier_prepared_in: 0,
             trapping: Vec::new(),
         }
     }
@@ -271,14 +272,16 @@ impl Patcher {
         if self.limits.one_instant && !protocol.is_one_instant() {
             return Err(Reason::NotOneInstant);
         }
-        if !self.barrier_prepared {
+        // A child of `fork` is a process of its own, which prepares anew.
+        let process = std::process::id();
+        if self.barrier_prepared_in != process {
             barrier::prepare().map_err(Reason::Failed)?;
-            self.barrier_prepared = true;
+            self.barrier_prepared_in = process;
         }
         match protocol {
             Protocol::Int3 => {
                 self.watch.can_all_trap()?;
-                trap::ensure()
+                trap::look()
             }
             Protocol::Quadword if forced.is_none() => {
                 quadword::is_in_manual().map_err(|vendor| Reason::NotInManual { vendor })
@@ -309,6 +312,10 @@ impl Patcher {
             commit();
             return Ok(done);
         }
+        if protocol == Protocol::Int3 {
+            trap::install()
+                .map_err(|reason| Refusal::NoProtocol(vec![Rejected { protocol, reason }]))?;
+        }
         let text = open(&mut self.segments, pokes)?;
         // SAFETY: each poke lies in the open text, looked at in `open`; the rest by the caller. For
         // int3, `choose` has just installed the handler and looked at every thread.
@@ -319,7 +326,7 @@ impl Patcher {
                     Ok(()) => int3::End::Complete,
                     Err(failure) => {
                         let _ = text.close();
-                        self.barrier_prepared = false;
+                        self.barrier_prepared_in = 0;
                         return Err(Refusal::Barrier(failure));
                     }
                 },
@@ -339,7 +346,7 @@ impl Patcher {
             }
         };
         if !trapping.is_empty() {
-            self.barrier_prepared = false;
+            self.barrier_prepared_in = 0;
         }
         self.trapping = trapping;
         result.map(|()| Outcome { trapping: self.trapping.len(), left_writable, ..done })

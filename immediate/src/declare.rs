@@ -6,10 +6,7 @@
 pub(crate) mod by_constructor;
 mod by_record;
 
-cfg_select! {
-    miri => { pub use crate::__declare_by_constructor as declare; }
-    all(target_arch = "x86_64", target_pointer_width = "64", target_os = "linux") => {
-        pub use crate::__declare_by_record as declare;
-    }
-    _ => { pub use crate::__declare_by_constructor as declare; }
+immediate_arch::isa::records::select! {
+    { pub use crate::__declare_by_record as declare; }
+    { pub use crate::__declare_by_constructor as declare; }
 }

@@ -84,29 +84,17 @@ macro_rules! immediate_if {
 mod patched;
 mod plain;
 
-cfg_select! {
-    any(not(feature = "patching"), immediate_no_patching, miri) => { use plain_sites as chosen; }
-    all(target_arch = "x86_64", target_pointer_width = "64", target_os = "linux") => {
-        use patched_sites as chosen;
+immediate_arch::isa::imp::select! {
+    {
+        pub use crate::{
+            __patched_branch as site_branch, __patched_comparison as site_comparison,
+            __patched_test as site_test, __patched_value as site_value,
+        };
     }
-    _ => { use plain_sites as chosen; }
-}
-pub use chosen::*;
-
-#[allow(unused_imports)]
-mod patched_sites {
-    #[allow(unreachable_pub)]
-    pub use crate::{
-        __patched_branch as site_branch, __patched_comparison as site_comparison,
-        __patched_test as site_test, __patched_value as site_value,
-    };
-}
-
-#[allow(unused_imports)]
-mod plain_sites {
-    #[allow(unreachable_pub)]
-    pub use crate::{
-        __plain_branch as site_branch, __plain_comparison as site_comparison,
-        __plain_test as site_test, __plain_value as site_value,
-    };
+    {
+        pub use crate::{
+            __plain_branch as site_branch, __plain_comparison as site_comparison,
+            __plain_test as site_test, __plain_value as site_value,
+        };
+    }
 }

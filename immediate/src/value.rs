@@ -388,7 +388,7 @@ mod tests {
         round(NonZero::new(5_u16));
         round(None::<NonZero<i64>>);
         static TARGET: u32 = 7;
-        round(&TARGET);
+        round::<&'static u32>(&TARGET);
         round(Some(&TARGET));
         round(text_names_what_is_valid as fn());
         round(None::<fn(&str) -> usize>);

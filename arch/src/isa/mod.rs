@@ -18,23 +18,29 @@
 //!
 //! and, as macros that a program's own crate expands because a site's variable is a symbol of
 //! that crate, the templates `value_site!`, `branch_site!`, `comparison_site!`, `test_site!`,
-//! `variable_record!`. A template and its encoder share one length constant.
+//! `variable_record!`, and `select!`, which tells the crate `immediate` whether there are any. A
+//! template and its encoder share one length constant.
 
 pub mod plain;
 pub mod x86_64;
 
+// The one place where a target is chosen: a line each.
+cfg_select! {
+    all(target_arch = "x86_64", target_pointer_width = "64", target_os = "linux") => { pub use x86_64 as native; }
+    _ => { pub use plain as native; }
+}
+
+// Sites are instructions, unless the build says otherwise.
 cfg_select! {
     any(not(feature = "patching"), immediate_no_patching, miri) => { pub use plain as imp; }
-    all(target_arch = "x86_64", target_pointer_width = "64", target_os = "linux") => { pub use x86_64 as imp; }
-    _ => { pub use plain as imp; }
+    _ => { pub use native as imp; }
 }
 
 // The records of variables are data: they serve listing and setting by name where patching is off
-// as well, on every target whose templates write them.
+// as well.
 cfg_select! {
-    miri => {}
-    all(target_arch = "x86_64", target_pointer_width = "64", target_os = "linux") => { pub use x86_64 as records; }
-    _ => {}
+    miri => { pub use plain as records; }
+    _ => { pub use native as records; }
 }
 
 /// What an instruction does to a thread that has trapped on it.

@@ -15,6 +15,15 @@ pub const TRAP: &[u8] = &[];
 /// No trap is ever taken.
 pub const TRAP_ADVANCE: usize = 0;
 
+/// Of two pieces of code, the one for a target without templates.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __plain_select {
+    ({ $($with:tt)* } { $($without:tt)* }) => { $($without)* };
+}
+
+pub use crate::__plain_select as select;
+
 /// No site has a branch.
 pub const BRANCH_LENGTH: usize = 0;
 

@@ -513,7 +513,15 @@ macro_rules! __x86_64_variable {
     };
 }
 
+/// Of two pieces of code, the one for a target with templates.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __x86_64_select {
+    ({ $($with:tt)* } { $($without:tt)* }) => { $($with)* };
+}
+
 pub use crate::{
     __x86_64_branch as branch_site, __x86_64_comparison as comparison_site,
-    __x86_64_test as test_site, __x86_64_value as value_site, __x86_64_variable as variable_record,
+    __x86_64_select as select, __x86_64_test as test_site, __x86_64_value as value_site,
+    __x86_64_variable as variable_record,
 };

@@ -7,7 +7,7 @@
 //! | `barrier` | `prepare()` and `synchronise()`: every processor that runs the process serialises its instruction stream |
 //! | `text` | `Segment`, `open()`: text becomes writable and is put back as it was found |
 //! | `threads` | `Watch`: how many threads there are, and whether each can take a trap |
-//! | `trap` | the trap handler: installed, still ours, passes on what is not ours |
+//! | `trap` | the trap handler: `install()` it, `look()` whether it still is ours; it passes on what is not |
 //! | `context` | the registers of a trapped thread |
 
 cfg_select! {

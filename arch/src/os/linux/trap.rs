@@ -50,19 +50,32 @@ fn ours() -> usize {
     handle as extern "C" fn(_, _, _) as usize
 }
 
-/// Installs the handler at the first call; later looks whether it still is the handler.
-///
-/// The caller owns the patcher.
+/// Looks whether our handler, if it was installed, still is the handler; installs nothing.
 ///
 /// # Errors
 ///
 /// [`Reason::HandlerReplaced`] when someone took the signal since: we may not take it back, because
 /// that handler may pass on to ours, and two that pass on to each other never end.
-pub fn ensure() -> Result<(), Reason> {
+pub fn look() -> Result<(), Reason> {
     let found = current().map_err(Reason::Failed)?;
-    if INSTALLED.load(Ordering::Relaxed) {
-        return if found.sa_sigaction == ours() { Ok(()) } else { Err(Reason::HandlerReplaced) };
+    if INSTALLED.load(Ordering::Relaxed) && found.sa_sigaction != ours() {
+        return Err(Reason::HandlerReplaced);
     }
+    Ok(())
+}
+
+/// Installs the handler, once.
+///
+/// The caller owns the patcher.
+///
+/// # Errors
+///
+/// The failure of `sigaction`.
+pub fn install() -> Result<(), Reason> {
+    if INSTALLED.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    let found = current().map_err(Reason::Failed)?;
     // SAFETY: H1; not yet installed, and the caller owns the patcher.
     unsafe { (*PREVIOUS.0.get()).write(found) };
     // SAFETY: a zeroed action is valid; the fields that matter are set.

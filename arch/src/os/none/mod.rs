@@ -168,7 +168,16 @@ pub mod trap {
     /// # Errors
     ///
     /// Always.
-    pub fn ensure() -> Result<(), Reason> {
+    pub fn look() -> Result<(), Reason> {
+        Err(Reason::Failed(UNSUPPORTED))
+    }
+
+    /// Always refuses.
+    ///
+    /// # Errors
+    ///
+    /// Always.
+    pub fn install() -> Result<(), Reason> {
         Err(Reason::Failed(UNSUPPORTED))
     }
 }
