@@ -12,26 +12,50 @@
 #![allow(unsafe_code)]
 
 use super::int3::store_remainder;
+use crate::os::Failure;
 use crate::os::text::OpenText;
 use crate::poke::Poke;
 use crate::published;
 
 /// Carries out the steps.
 ///
+/// # Errors
+///
+/// The failure of a store; the sites are as they were.
+///
 /// # Safety
 ///
 /// No other thread runs the sites; each poke describes a site whose bytes lie in `text`; the caller
 /// owns the patcher.
-pub(crate) unsafe fn run(text: &OpenText<'_>, pokes: &[Poke], commit: impl FnOnce()) {
+pub(crate) unsafe fn run(
+    text: &OpenText<'_>,
+    pokes: &[Poke],
+    commit: impl FnOnce(),
+) -> Result<(), Failure> {
     // 1.
-    for poke in pokes {
+    for (index, poke) in pokes.iter().enumerate() {
         // SAFETY: by the caller.
-        unsafe {
-            store_remainder(text, poke);
-            text.store_byte(poke.address, poke.new_first_byte());
+        if let Err(failure) = unsafe { store(text, poke) } {
+            for done in &pokes[..=index] {
+                // SAFETY: by the caller. Bytes that could be stored a moment ago can be again.
+                let _ = unsafe { store(text, &done.reversed()) };
+            }
+            return Err(failure);
         }
     }
     // 2.
     commit();
     published::publish(&[]);
+    Ok(())
+}
+
+/// # Safety
+///
+/// As for [`run`].
+unsafe fn store(text: &OpenText<'_>, poke: &Poke) -> Result<(), Failure> {
+    // SAFETY: by the caller.
+    unsafe {
+        store_remainder(text, poke)?;
+        text.store_byte(poke.address, poke.new_first_byte())
+    }
 }

@@ -2,9 +2,17 @@
 
 pub mod barrier;
 pub mod context;
+pub mod stop;
 pub mod text;
 pub mod threads;
 pub mod trap;
+
+/// The kernel's id of the calling thread.
+#[allow(unsafe_code)]
+pub(crate) fn own_id() -> i32 {
+    // SAFETY: always succeeds, and needs no thread-local, which those of a library may not be yet.
+    unsafe { libc::syscall(libc::SYS_gettid) as i32 }
+}
 
 /// A system call that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
