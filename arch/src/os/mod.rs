@@ -14,6 +14,8 @@
 cfg_select! {
     target_os = "linux" => {
         mod linux;
+        #[cfg(feature = "faults")]
+        pub use linux::faults;
         pub use linux::{Failure, barrier, context, stop, text, threads, trap};
     }
     _ => {

@@ -15,6 +15,7 @@ const TRIES: usize = 8;
 
 fn membarrier(command: libc::c_int, name: &'static str) -> Result<(), Failure> {
     let mut failure = Failure { call: name, errno: libc::ENOMEM };
+    Failure::due(name)?;
     for _ in 0..TRIES {
         // SAFETY: the call takes three integers and touches no memory of ours.
         if unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) } == 0 {

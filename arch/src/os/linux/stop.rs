@@ -411,6 +411,7 @@ struct Directory(RawFd);
 
 impl Directory {
     fn open() -> Result<Self, Reason> {
+        Failure::due("open(/proc/self/task)").map_err(Reason::Failed)?;
         let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
         // SAFETY: a path that ends with a zero.
         let directory = unsafe { libc::open(c"/proc/self/task".as_ptr(), flags) };
@@ -421,6 +422,7 @@ impl Directory {
     }
 
     fn list(&self, buffer: &mut [u64], mut each: impl FnMut(i32)) -> Result<(), Failure> {
+        Failure::due("getdents64(/proc/self/task)")?;
         // SAFETY: moves the position of a descriptor that we own.
         unsafe { libc::lseek(self.0, 0, libc::SEEK_SET) };
         loop {

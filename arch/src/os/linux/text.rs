@@ -136,6 +136,7 @@ impl Memory {
             *self = Memory { process, ..Memory::new() };
         }
         if self.file.is_none() {
+            Failure::due("open(/proc/self/mem)").map_err(Reason::Failed)?;
             let opened = OpenOptions::new().write(true).open("/proc/self/mem");
             self.file = Some(opened.map_err(|error| {
                 let errno = error.raw_os_error().unwrap_or(0);
@@ -181,6 +182,7 @@ const WRITABLE: libc::c_int = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EX
 
 fn protect(start: usize, length: usize, protection: libc::c_int) -> Result<(), Failure> {
     let name = if protection == WRITABLE { "mprotect(text, RWX)" } else { "mprotect(text, RX)" };
+    Failure::due(name)?;
     // SAFETY: T1; the range is loaded text, which stays readable and executable throughout.
     if unsafe { libc::mprotect(start as *mut libc::c_void, length, protection) } == 0 {
         Ok(())
@@ -225,7 +227,8 @@ impl OpenText<'_> {
             return result;
         }
         for part in self.segments.iter().flat_map(|segment| segment.parts()) {
-            let one = protect(part.start, part.length, part.protection);
+            let again = || protect(part.start, part.length, part.protection);
+            let one = again().or_else(|_| again());
             result = result.and(one);
         }
         result
@@ -235,11 +238,20 @@ impl OpenText<'_> {
     fn through_memory(&self, address: usize, bytes: &[u8]) -> Option<Result<(), Failure>> {
         let file = self.memory?;
         let call = "pwrite(/proc/self/mem)";
+        if let Err(failure) = Failure::due(call) {
+            return Some(Err(failure));
+        }
         Some(match file.write_at(bytes, address as u64) {
             Ok(written) if written == bytes.len() => Ok(()),
             Ok(_) => Err(Failure { call, errno: libc::EIO }),
             Err(error) => Err(Failure { call, errno: error.raw_os_error().unwrap_or(libc::EIO) }),
         })
+    }
+
+    /// Whether a store can fail.
+    #[must_use]
+    pub fn can_fail(&self) -> bool {
+        self.memory.is_some()
     }
 
     /// Stores one byte.

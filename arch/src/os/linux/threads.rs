@@ -13,7 +13,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::{Duration, Instant};
 
-use super::own_id;
+use super::{Failure, own_id};
 use crate::status::Reason;
 
 /// Descriptors that are kept open between batches, one a thread, to save opening them anew.
@@ -70,6 +70,9 @@ impl Watch {
     /// `false` also where that cannot be known. The kernel counts the threads in the links of
     /// `/proc/self/task` (`proc_task_getattr`): two, and one a thread.
     pub fn is_alone(&mut self) -> bool {
+        if Failure::due("fstat(/proc/self/task)").is_err() {
+            return false;
+        }
         self.directory().and_then(File::metadata).is_ok_and(|task| task.nlink() == 3)
     }
 
@@ -110,6 +113,7 @@ impl Watch {
 
     /// The threads that exist now.
     fn list(&mut self) -> io::Result<Vec<i32>> {
+        Failure::due("getdents64(/proc/self/task)")?;
         let directory = self.directory()?.as_raw_fd();
         // SAFETY: moves the position of a descriptor that we own.
         unsafe { libc::lseek(directory, 0, libc::SEEK_SET) };
@@ -140,6 +144,7 @@ impl Watch {
 
     /// What `stat` says of a thread; `None` when it has ended.
     fn stat(&mut self, thread: i32) -> io::Result<Option<Stat>> {
+        Failure::due("read(/proc/self/task/stat)")?;
         let mut buffer = [0; 1024];
         let read = |file: &File, buffer: &mut [u8]| match file.read_at(buffer, 0) {
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(0),

@@ -116,6 +116,12 @@ pub mod text {
     #[allow(unsafe_code)]
     impl OpenText {
         /// Never called.
+        #[must_use]
+        pub fn can_fail(&self) -> bool {
+            match *self {}
+        }
+
+        /// Never called.
         ///
         /// # Errors
         ///
