@@ -334,7 +334,8 @@ impl Patcher {
                 return Ok((Protocol::Single, Vec::new()));
             }
             if forced.is_some() {
-                return Err(Refusal::NotSingleThreaded);
+                let (protocol, reason) = (Protocol::Single, Reason::NotAlone);
+                return Err(Refusal::NoProtocol(vec![Rejected { protocol, reason }]));
             }
         }
         let mut rejected = Vec::new();

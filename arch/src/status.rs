@@ -86,6 +86,8 @@ pub enum Reason {
     NotOneStore,
     /// What was stored is not what is executed, as under some emulators.
     NotSeen,
+    /// The process has more than one thread, or it is not known how many.
+    NotAlone,
     /// The configuration asks for another.
     NotConfigured,
     /// This build or this machine has no sites.
@@ -149,6 +151,9 @@ impl fmt::Display for Reason {
                 out.write_str("it does not store a whole word at once, which the protocol needs")
             }
             Reason::NotSeen => out.write_str("what it stores is not what is executed here"),
+            Reason::NotAlone => out.write_str(
+                "the process has more than one thread; configure int3, quadword or stop-world",
+            ),
             Reason::NotConfigured => out.write_str("the configuration chooses another"),
             Reason::NoSites => out.write_str("this build reads variables by plain loads"),
         }
