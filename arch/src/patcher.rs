@@ -3,16 +3,20 @@
 #![allow(unsafe_code)]
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::isa::imp;
 use crate::known::{self, KnownText, TextId};
-use crate::os::text::{self, OpenText, Segment};
+use crate::os::stop::{self, Stopper};
+use crate::os::text::{self, Memory, Segment};
 use crate::os::threads::Watch;
-use crate::os::{Failure, barrier, trap};
+use crate::os::{barrier, trap};
 use crate::poke::Poke;
-use crate::protocol::{Protocol, int3, quadword, single};
+use crate::protocol::int3::{Cause, End};
+use crate::protocol::stop_world::Stop;
+use crate::protocol::{Protocol, int3, quadword, single, stop_world};
 use crate::published;
-use crate::status::{Outcome, Reason, Rejected, Writer};
+use crate::status::{Outcome, Reason, Rejected, RejectedWriter, Writer};
 
 /// What a program allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +27,10 @@ pub struct Limits {
     pub writer: Option<Writer>,
     /// Refuse a protocol whose batch is not one instant for all threads.
     pub one_instant: bool,
+    /// The real-time signal that stops threads; `None` takes one that the program does not handle.
+    pub stop_signal: Option<i32>,
+    /// How long stopping the world may take.
+    pub stop_within: Option<Duration>,
 }
 
 /// Why a batch was not carried out. Nothing has changed.
@@ -31,10 +39,8 @@ pub struct Limits {
 pub enum Refusal {
     /// No protocol can be used here.
     NoProtocol(Vec<Rejected>),
-    /// The text cannot be made writable.
-    NotWritable(Failure),
-    /// A processor barrier failed on the way.
-    Barrier(Failure),
+    /// No text writer can be used here.
+    NotWritable(Vec<RejectedWriter>),
     /// The process has more than one thread.
     NotSingleThreaded,
     /// A site lies outside the text that its module has registered.
@@ -56,16 +62,16 @@ impl fmt::Display for Refusal {
                 }
                 Ok(())
             }
-            Refusal::NotWritable(failure) => write!(
-                out,
-                "the program's text cannot be made writable: {failure}; allow mprotect of text, or \
-                 build with --cfg immediate_no_patching"
-            ),
-            Refusal::Barrier(failure) => write!(
-                out,
-                "a processor barrier failed: {failure}; nothing has changed, and a later set may \
-                 succeed"
-            ),
+            Refusal::NotWritable(rejected) => {
+                out.write_str("the program's text cannot be written")?;
+                for one in rejected {
+                    write!(out, "; {one}")?;
+                }
+                out.write_str(
+                    "; allow mprotect of text or writes to /proc/self/mem, or build with \
+                     --cfg immediate_no_patching",
+                )
+            }
             Refusal::NotSingleThreaded => out.write_str("the process has more than one thread"),
             Refusal::OutsideText { address } => {
                 write!(out, "the site at {address:#x} lies outside its module's text")
@@ -82,6 +88,8 @@ pub struct Patcher {
     watch: Watch,
     /// The process that has prepared the barrier; 0 if none has, or it has failed since.
     barrier_prepared_in: u32,
+    memory: Memory,
+    stopper: Stopper,
     /// Sites on which a failed barrier left a trap; `new` is what they read. Sorted by address.
     trapping: Vec<Poke>,
 }
@@ -91,10 +99,18 @@ impl Patcher {
     #[must_use]
     pub const fn new() -> Self {
         Patcher {
-            limits: Limits { protocol: None, writer: None, one_instant: false },
+            limits: Limits {
+                protocol: None,
+                writer: None,
+                one_instant: false,
+                stop_signal: None,
+                stop_within: None,
+            },
             segments: Vec::new(),
             watch: Watch::new(),
             barrier_prepared_in: 0,
+            memory: Memory::new(),
+            stopper: Stopper::new(),
             trapping: Vec::new(),
         }
     }
@@ -190,9 +206,46 @@ impl Patcher {
         pokes: &mut Vec<Poke>,
         commit: impl FnOnce(),
     ) -> Result<Outcome, Refusal> {
-        let (protocol, rejected) = self.choose()?;
-        // SAFETY: by the caller.
-        unsafe { self.carry_out(protocol, rejected, pokes, commit) }
+        let mut commit = Some(commit);
+        let mut tried = Tried::default();
+        loop {
+            let (protocol, rejected) = self.choose_from(&tried.protocols)?;
+            let commit = || {
+                if let Some(commit) = commit.take() {
+                    commit();
+                }
+            };
+            // SAFETY: by the caller.
+            match unsafe { self.carry_out(protocol, &tried.writers, pokes, commit) } {
+                Ok(outcome) => {
+                    // SAFETY: by the caller.
+                    unsafe { self.repair(protocol) };
+                    let trapping = self.trapping.len();
+                    return Ok(Outcome { rejected, trapping, ..outcome });
+                }
+                // Nothing has changed: down the ladder.
+                Err(Setback::Protocol(reason)) => {
+                    tried.protocols.push(Rejected { protocol, reason })
+                }
+                Err(Setback::Writer(rejected)) => tried.writers.push(rejected),
+                Err(Setback::Final(refusal)) => return Err(refusal),
+            }
+        }
+    }
+
+    /// Takes away the traps that a batch by `protocol` has left, if another protocol can.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Patcher::apply`].
+    unsafe fn repair(&mut self, protocol: Protocol) {
+        if self.trapping.is_empty() || protocol == Protocol::StopWorld {
+            return;
+        }
+        if self.can_use(Protocol::StopWorld).is_ok() {
+            // SAFETY: by the caller. Where it fails, the sites go on reading through the handler.
+            let _ = unsafe { self.carry_out(Protocol::StopWorld, &[], &mut Vec::new(), || ()) };
+        }
     }
 
     /// Carries out a batch without any synchronisation, if the process has one thread.
@@ -213,7 +266,7 @@ impl Patcher {
             return Err(Refusal::NotSingleThreaded);
         }
         // SAFETY: by the caller.
-        unsafe { self.carry_out(Protocol::Single, Vec::new(), pokes, commit) }
+        unsafe { self.carry_out_alone(pokes, commit) }
     }
 
     /// Carries out a batch on text that no thread has run yet: of a module that is being loaded.
@@ -227,12 +280,41 @@ impl Patcher {
     /// As for [`Patcher::apply`], and no thread has run the sites or runs them meanwhile.
     pub unsafe fn apply_unseen(&mut self, pokes: &mut Vec<Poke>) -> Result<(), Refusal> {
         // SAFETY: by the caller.
-        unsafe { self.carry_out(Protocol::Single, Vec::new(), pokes, || ()) }?;
+        unsafe { self.carry_out_alone(pokes, || ()) }?;
         if !self.watch.is_alone() {
             // Processors that will run it may hold older bytes of a module that was mapped here.
             let _ = barrier::synchronise();
         }
         Ok(())
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Patcher::apply`], and no other thread runs the sites.
+    unsafe fn carry_out_alone(
+        &mut self,
+        pokes: &mut Vec<Poke>,
+        commit: impl FnOnce(),
+    ) -> Result<Outcome, Refusal> {
+        let mut commit = Some(commit);
+        let mut writers = Vec::new();
+        loop {
+            let commit = || {
+                if let Some(commit) = commit.take() {
+                    commit();
+                }
+            };
+            // SAFETY: by the caller.
+            match unsafe { self.carry_out(Protocol::Single, &writers, pokes, commit) } {
+                Ok(outcome) => return Ok(outcome),
+                Err(Setback::Writer(rejected)) => writers.push(rejected),
+                Err(Setback::Protocol(reason)) => {
+                    let protocol = Protocol::Single;
+                    return Err(Refusal::NoProtocol(vec![Rejected { protocol, reason }]));
+                }
+                Err(Setback::Final(refusal)) => return Err(refusal),
+            }
+        }
     }
 
     /// Which protocol the next batch would take, and why not the better ones.
@@ -241,24 +323,78 @@ impl Patcher {
     ///
     /// [`Refusal::NoProtocol`] with every reason.
     pub fn choose(&mut self) -> Result<(Protocol, Vec<Rejected>), Refusal> {
-        if self.limits.protocol.is_none() && self.watch.is_alone() {
-            return Ok((Protocol::Single, Vec::new()));
-        }
-        if self.limits.protocol == Some(Protocol::Single) {
-            return if self.watch.is_alone() {
-                Ok((Protocol::Single, Vec::new()))
-            } else {
-                Err(Refusal::NotSingleThreaded)
-            };
+        self.choose_from(&[])
+    }
+
+    /// The same, without those that have been tried for this batch.
+    fn choose_from(&mut self, tried: &[Rejected]) -> Result<(Protocol, Vec<Rejected>), Refusal> {
+        let forced = self.limits.protocol;
+        if forced.is_none_or(|only| only == Protocol::Single) && tried.is_empty() {
+            if self.watch.is_alone() {
+                return Ok((Protocol::Single, Vec::new()));
+            }
+            if forced.is_some() {
+                let (protocol, reason) = (Protocol::Single, Reason::NotAlone);
+                return Err(Refusal::NoProtocol(vec![Rejected { protocol, reason }]));
+            }
         }
         let mut rejected = Vec::new();
         for &protocol in Protocol::CHOICES {
-            match self.can_use(protocol) {
-                Ok(()) => return Ok((protocol, rejected)),
-                Err(reason) => rejected.push(Rejected { protocol, reason }),
-            }
+            let reason = match tried.iter().find(|tried| tried.protocol == protocol) {
+                Some(tried) => tried.reason.clone(),
+                None => match self.can_use(protocol) {
+                    Ok(()) => return Ok((protocol, rejected)),
+                    Err(reason) => reason,
+                },
+            };
+            rejected.push(Rejected { protocol, reason });
         }
         Err(Refusal::NoProtocol(rejected))
+    }
+
+    /// The writers that the next batch of `sites` sites would try, the cheapest first, and why not
+    /// the others.
+    pub fn choose_writer(&mut self, sites: usize) -> (Vec<Writer>, Vec<RejectedWriter>) {
+        self.writers(Protocol::Int3, sites, &[])
+    }
+
+    fn writers(
+        &mut self,
+        protocol: Protocol,
+        sites: usize,
+        tried: &[RejectedWriter],
+    ) -> (Vec<Writer>, Vec<RejectedWriter>) {
+        // A protection change costs the other threads a flush; a store through memory costs one
+        // call. Where nobody else runs, the protection change is the cheaper one for any number.
+        let few = sites <= FEW_SITES && protocol == Protocol::Int3;
+        let order = if few {
+            [Writer::Procmem, Writer::Mprotect]
+        } else {
+            [Writer::Mprotect, Writer::Procmem]
+        };
+        let (mut usable, mut rejected) = (Vec::new(), tried.to_vec());
+        for writer in order {
+            if tried.iter().any(|tried| tried.writer == writer) {
+                continue;
+            }
+            match self.can_write(protocol, writer) {
+                Ok(()) => usable.push(writer),
+                Err(reason) => rejected.push(RejectedWriter { writer, reason }),
+            }
+        }
+        (usable, rejected)
+    }
+
+    fn can_write(&mut self, protocol: Protocol, writer: Writer) -> Result<(), Reason> {
+        if self.limits.writer.is_some_and(|only| only != writer) {
+            return Err(Reason::NotConfigured);
+        }
+        match writer {
+            Writer::Mprotect => Ok(()),
+            // The kernel copies byte by byte, so a word is not stored at once.
+            Writer::Procmem if protocol == Protocol::Quadword => Err(Reason::NotOneStore),
+            Writer::Procmem => self.memory.prove(),
+        }
     }
 
     fn can_use(&mut self, protocol: Protocol) -> Result<(), Reason> {
@@ -272,22 +408,31 @@ impl Patcher {
         if self.limits.one_instant && !protocol.is_one_instant() {
             return Err(Reason::NotOneInstant);
         }
+        match protocol {
+            Protocol::Int3 => {
+                self.prepare_barrier()?;
+                self.watch.can_all_trap()?;
+                trap::look()
+            }
+            Protocol::Quadword => {
+                if forced.is_none() {
+                    quadword::is_in_manual().map_err(|vendor| Reason::NotInManual { vendor })?;
+                }
+                self.prepare_barrier()
+            }
+            Protocol::StopWorld => stop::look(self.limits.stop_signal),
+            Protocol::Single => Ok(()),
+        }
+    }
+
+    fn prepare_barrier(&mut self) -> Result<(), Reason> {
         // A child of `fork` is a process of its own, which prepares anew.
         let process = std::process::id();
         if self.barrier_prepared_in != process {
             barrier::prepare().map_err(Reason::Failed)?;
             self.barrier_prepared_in = process;
         }
-        match protocol {
-            Protocol::Int3 => {
-                self.watch.can_all_trap()?;
-                trap::look()
-            }
-            Protocol::Quadword if forced.is_none() => {
-                quadword::is_in_manual().map_err(|vendor| Reason::NotInManual { vendor })
-            }
-            Protocol::Quadword | Protocol::Single => Ok(()),
-        }
+        Ok(())
     }
 
     /// # Safety
@@ -296,60 +441,107 @@ impl Patcher {
     unsafe fn carry_out(
         &mut self,
         protocol: Protocol,
-        rejected: Vec<Rejected>,
+        tried: &[RejectedWriter],
         pokes: &mut Vec<Poke>,
         commit: impl FnOnce(),
-    ) -> Result<Outcome, Refusal> {
-        let writer = Writer::Mprotect;
-        let asked = pokes.len();
+    ) -> Result<Outcome, Setback> {
+        let sites = pokes.len();
         self.add_trapping(pokes);
         if !pokes.is_sorted_by_key(|poke| poke.address) {
             pokes.sort_by_key(|poke| poke.address);
         }
-        let done =
-            Outcome { protocol, writer, rejected, sites: asked, trapping: 0, left_writable: None };
-        if pokes.is_empty() {
-            commit();
-            return Ok(done);
+        let (usable, mut rejected_writers) = self.writers(protocol, pokes.len(), tried);
+        let signal = match protocol {
+            Protocol::Int3 => trap::install().map(|()| 0),
+            Protocol::StopWorld => stop::take_signal(self.limits.stop_signal),
+            Protocol::Quadword | Protocol::Single => Ok(0),
+        };
+        let signal = signal.map_err(Setback::Protocol)?;
+        let homes = homes(&self.segments, pokes).map_err(Setback::Final)?;
+        let mut opened = None;
+        for writer in usable {
+            let segments = self.segments.iter().zip(&homes);
+            let segments =
+                segments.filter_map(|(segment, home)| segment.as_ref().filter(|_| *home));
+            let text = match writer {
+                Writer::Mprotect => text::open(segments).map_err(Reason::Failed),
+                Writer::Procmem => self.memory.open(segments),
+            };
+            match text {
+                Ok(text) => {
+                    opened = Some((writer, text));
+                    break;
+                }
+                Err(reason) => rejected_writers.push(RejectedWriter { writer, reason }),
+            }
         }
-        if protocol == Protocol::Int3 {
-            trap::install()
-                .map_err(|reason| Refusal::NoProtocol(vec![Rejected { protocol, reason }]))?;
-        }
-        let text = open(&mut self.segments, pokes)?;
-        // SAFETY: each poke lies in the open text, looked at in `open`; the rest by the caller. For
-        // int3, `choose` has just installed the handler and looked at every thread.
+        let Some((writer, text)) = opened else {
+            return Err(Setback::Final(Refusal::NotWritable(rejected_writers)));
+        };
+        let bound = self.limits.stop_within.unwrap_or(stop::BOUND);
+        // SAFETY: each poke lies in the open text, looked at in `homes`; the rest by the caller. For
+        // int3, the handler is installed and `choose_from` has just looked at every thread.
         let end = unsafe {
             match protocol {
                 Protocol::Int3 => int3::run(&text, pokes, commit),
                 Protocol::Quadword => match quadword::run(&text, pokes, commit) {
-                    Ok(()) => int3::End::Complete,
-                    Err(failure) => {
-                        let _ = text.close();
-                        self.barrier_prepared_in = 0;
-                        return Err(Refusal::Barrier(failure));
-                    }
+                    Ok(()) => End::Complete,
+                    Err(cause) => End::Unchanged(cause),
                 },
-                Protocol::Single => {
-                    single::run(&text, pokes, commit);
-                    int3::End::Complete
+                Protocol::StopWorld => {
+                    let stopper = &mut self.stopper;
+                    match stop_world::run(stopper, signal, bound, &text, pokes, commit) {
+                        Ok(()) => End::Complete,
+                        Err(Stop::Store(failure)) => End::Unchanged(Cause::Store(failure)),
+                        Err(Stop::NotStopped(reason)) => {
+                            let _ = text.close();
+                            return Err(Setback::Protocol(reason));
+                        }
+                    }
                 }
+                Protocol::Single => match single::run(&text, pokes, commit) {
+                    Ok(()) => End::Complete,
+                    Err(failure) => End::Unchanged(Cause::Store(failure)),
+                },
             }
         };
         let left_writable = text.close().err();
-        let (trapping, result) = match end {
-            int3::End::Complete => (Vec::new(), Ok(())),
-            int3::End::TrapsStayNew => (pokes.clone(), Ok(())),
-            int3::End::TrapsStayOld(failure) => {
-                let old = pokes.iter().map(|poke| Poke { new: poke.old, ..*poke }).collect();
-                (old, Err(Refusal::Barrier(failure)))
+        let cause = match end {
+            End::Complete => {
+                self.trapping = Vec::new();
+                None
             }
+            End::TrapsStayNew => {
+                self.trapping = pokes.clone();
+                self.barrier_prepared_in = 0;
+                None
+            }
+            End::TrapsStayOld(cause) => {
+                let old = |poke: &Poke| Poke { new: poke.old, head: poke.old_head(), ..*poke };
+                self.trapping = pokes.iter().map(old).collect();
+                Some(cause)
+            }
+            End::Unchanged(cause) => Some(cause),
         };
-        if !trapping.is_empty() {
-            self.barrier_prepared_in = 0;
+        match cause {
+            None => Ok(Outcome {
+                protocol,
+                writer,
+                rejected: Vec::new(),
+                rejected_writers,
+                sites,
+                trapping: self.trapping.len(),
+                left_writable,
+            }),
+            Some(Cause::Barrier(failure)) => {
+                self.barrier_prepared_in = 0;
+                Err(Setback::Protocol(Reason::Failed(failure)))
+            }
+            Some(Cause::Store(failure)) => {
+                let reason = Reason::Failed(failure);
+                Err(Setback::Writer(RejectedWriter { writer, reason }))
+            }
         }
-        self.trapping = trapping;
-        result.map(|()| Outcome { trapping: self.trapping.len(), left_writable, ..done })
     }
 
     /// Adds the sites that an earlier batch left trapping, so that this one repairs them.
@@ -374,9 +566,30 @@ impl Default for Patcher {
     }
 }
 
-/// Opens the segments that `pokes`, sorted by address, lie in.
-fn open<'a>(segments: &'a mut [Option<Segment>], pokes: &[Poke]) -> Result<OpenText<'a>, Refusal> {
-    let mut touched = vec![false; segments.len()];
+/// Up to so many sites, `procmem` is the cheaper writer where other threads run: three stores a site
+/// against the flush that two protection changes cost.
+const FEW_SITES: usize = 4;
+
+/// What has been tried for one batch and has failed on the way.
+#[derive(Default)]
+struct Tried {
+    protocols: Vec<Rejected>,
+    writers: Vec<RejectedWriter>,
+}
+
+/// Why an attempt did not change anything.
+enum Setback {
+    /// The protocol cannot be used; another may.
+    Protocol(Reason),
+    /// The writer cannot be used; another may.
+    Writer(RejectedWriter),
+    /// Nothing else can help.
+    Final(Refusal),
+}
+
+/// For each segment, whether one of `pokes`, sorted by address, lies in it.
+fn homes(segments: &[Option<Segment>], pokes: &[Poke]) -> Result<Vec<bool>, Refusal> {
+    let mut homes = vec![false; segments.len()];
     let mut last = 0..0;
     for poke in pokes {
         let end = poke.field_address() + usize::from(poke.width);
@@ -391,14 +604,10 @@ fn open<'a>(segments: &'a mut [Option<Segment>], pokes: &[Poke]) -> Result<OpenT
         let Some(home) = home else {
             return Err(Refusal::OutsideText { address: poke.address });
         };
-        touched[home] = true;
+        homes[home] = true;
         if let Some(segment) = &segments[home] {
             last = segment.range().start..segment.range().end;
         }
     }
-    let homes = segments
-        .iter_mut()
-        .zip(touched)
-        .filter_map(|(segment, touched)| if touched { segment.as_mut() } else { None });
-    text::open(homes).map_err(Refusal::NotWritable)
+    Ok(homes)
 }

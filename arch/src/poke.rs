@@ -50,12 +50,18 @@ impl Poke {
     pub fn reversed(&self) -> Poke {
         let mut back = *self;
         std::mem::swap(&mut back.old, &mut back.new);
-        let [first, second] = &mut back.head;
-        if self.field == 0 {
-            *first = back.old.to_le_bytes()[0];
-            *second = back.old.to_le_bytes()[1];
-        }
+        back.head = back.old_head();
         back
+    }
+
+    /// The first two bytes of the instruction, as `old` says.
+    #[must_use]
+    pub fn old_head(&self) -> [u8; 2] {
+        if self.field == 0 {
+            let [first, second, ..] = self.old.to_le_bytes();
+            return [first, second];
+        }
+        self.head
     }
 
     /// Whether the change alters nothing.

@@ -11,6 +11,8 @@ use crate::protocol::Protocol;
 pub enum Writer {
     /// The segment becomes writable for the batch, then is as before.
     Mprotect,
+    /// Each store is a write to `/proc/self/mem`.
+    Procmem,
 }
 
 impl Writer {
@@ -19,11 +21,12 @@ impl Writer {
     pub fn name(self) -> &'static str {
         match self {
             Writer::Mprotect => "mprotect",
+            Writer::Procmem => "procmem",
         }
     }
 
     /// All of them.
-    pub const ALL: &[Writer] = &[Writer::Mprotect];
+    pub const ALL: &[Writer] = &[Writer::Mprotect, Writer::Procmem];
 }
 
 impl fmt::Display for Writer {
@@ -50,6 +53,23 @@ pub enum Reason {
     },
     /// Someone installed another handler for SIGTRAP after ours.
     HandlerReplaced,
+    /// A thread blocks the signal that stops it.
+    ThreadBlocksStop {
+        /// Kernel id of the thread.
+        thread: i32,
+        /// The signal.
+        signal: i32,
+    },
+    /// A thread did not stop in time.
+    ThreadNotStopped {
+        /// Kernel id of the thread.
+        thread: i32,
+    },
+    /// The program handles the real-time signal that was asked for, or every one of them.
+    NoSignal {
+        /// What the configuration asks for.
+        wanted: Option<i32>,
+    },
     /// The threads of the process cannot be listed.
     ThreadsUnknown {
         /// `errno` of what failed under `/proc/self/task`.
@@ -62,6 +82,12 @@ pub enum Reason {
         /// The processor's vendor.
         vendor: String,
     },
+    /// The writer does not store a whole word at once, which the protocol needs.
+    NotOneStore,
+    /// What was stored is not what is executed, as under some emulators.
+    NotSeen,
+    /// The process has more than one thread, or it is not known how many.
+    NotAlone,
     /// The configuration asks for another.
     NotConfigured,
     /// This build or this machine has no sites.
@@ -91,6 +117,22 @@ impl fmt::Display for Reason {
             Reason::HandlerReplaced => out.write_str(
                 "another handler for SIGTRAP was installed after the first set; install it before",
             ),
+            Reason::ThreadBlocksStop { thread, signal } => write!(
+                out,
+                "thread {thread} blocks signal {signal}, which stops it; unblock one real-time \
+                 signal in that thread and configure it"
+            ),
+            Reason::ThreadNotStopped { thread } => write!(
+                out,
+                "thread {thread} did not stop in time: it waits in the kernel where no signal \
+                 reaches it, or is not given the processor; a later set may succeed"
+            ),
+            Reason::NoSignal { wanted: Some(signal) } => {
+                write!(out, "the program handles signal {signal} itself; configure another")
+            }
+            Reason::NoSignal { wanted: None } => {
+                out.write_str("the program handles every real-time signal itself; leave one free")
+            }
             Reason::ThreadsUnknown { errno } => write!(
                 out,
                 "/proc/self/task cannot be read ({}), so it is not known whether every thread can \
@@ -104,6 +146,13 @@ impl fmt::Display for Reason {
                 out,
                 "the manual of this processor ({vendor}) does not allow it; choose it by \
                  configuration if you know better"
+            ),
+            Reason::NotOneStore => {
+                out.write_str("it does not store a whole word at once, which the protocol needs")
+            }
+            Reason::NotSeen => out.write_str("what it stores is not what is executed here"),
+            Reason::NotAlone => out.write_str(
+                "the process has more than one thread; configure int3, quadword or stop-world",
             ),
             Reason::NotConfigured => out.write_str("the configuration chooses another"),
             Reason::NoSites => out.write_str("this build reads variables by plain loads"),
@@ -126,6 +175,21 @@ impl fmt::Display for Rejected {
     }
 }
 
+/// A text writer that was not used, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RejectedWriter {
+    /// The writer.
+    pub writer: Writer,
+    /// Why not.
+    pub reason: Reason,
+}
+
+impl fmt::Display for RejectedWriter {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}", self.writer, self.reason)
+    }
+}
+
 /// How a batch was carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
@@ -135,6 +199,8 @@ pub struct Outcome {
     pub writer: Writer,
     /// Better protocols that could not be used.
     pub rejected: Vec<Rejected>,
+    /// Writers that could not be used.
+    pub rejected_writers: Vec<RejectedWriter>,
     /// Sites whose bytes were changed.
     pub sites: usize,
     /// Sites that still hold a trap because a processor barrier failed on the way. They read right,

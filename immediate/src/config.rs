@@ -1,5 +1,7 @@
 //! What a program allows: protocol, writer, guarantee.
 
+use std::time::Duration;
+
 use immediate_arch::{Limits, Protocol, Writer};
 
 use crate::error::Error;
@@ -22,6 +24,11 @@ pub struct Config {
     /// Use this writer and no other; `None` chooses. The environment `IMMEDIATE_WRITER` overrides
     /// it.
     pub writer: Option<Writer>,
+    /// The real-time signal that the protocol `stop-world` stops threads with; `None` takes the
+    /// highest that the program does not handle.
+    pub stop_signal: Option<i32>,
+    /// How long stopping the threads may take before a set fails; `None` is one second.
+    pub stop_within: Option<Duration>,
     /// Refuse to set where a batch would not be one instant for all threads, sites and variables.
     pub one_instant: bool,
 }
@@ -71,6 +78,8 @@ fn limits(config: Config) -> Result<Limits, Error> {
         protocol: protocol.or(config.protocol),
         writer: writer.or(config.writer),
         one_instant: config.one_instant,
+        stop_signal: config.stop_signal,
+        stop_within: config.stop_within,
     })
 }
 

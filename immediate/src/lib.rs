@@ -92,7 +92,9 @@ pub use batch::{Batch, Guard, lock};
 pub use config::{Config, configure};
 pub use descriptor::Place;
 pub use error::Error;
-pub use immediate_arch::{Failure, Mismatch, Outcome, Protocol, Reason, Refusal, Rejected, Writer};
+pub use immediate_arch::{
+    Failure, Mismatch, Outcome, Protocol, Reason, Refusal, Rejected, RejectedWriter, Writer,
+};
 pub use immediate_macros::{ImmediateValue, immediate};
 pub use introspect::{Module, Site, SiteForm, Variable, find, lookup, modules, sites, variables};
 pub use status::{Status, status};

@@ -18,6 +18,8 @@ pub(crate) struct Registry {
     pub(crate) patcher: Patcher,
     modules: Vec<Option<Module>>,
     variables: Vec<Option<Entry>>,
+    /// Places in `variables` that hold nothing.
+    free: Vec<usize>,
     /// How the last batch that changed code was carried out.
     pub(crate) last: Option<Outcome>,
     /// Batches that succeeded.
@@ -71,6 +73,7 @@ impl Registry {
             patcher: Patcher::new(),
             modules: Vec::new(),
             variables: Vec::new(),
+            free: Vec::new(),
             last: None,
             updates: 0,
             is_configured: false,
@@ -149,13 +152,10 @@ impl Registry {
             entry.module = entry.module.or(module);
             return Some(id);
         }
-        let place = match self.variables.iter().position(Option::is_none) {
-            Some(free) if self.variables.len() > 64 => free,
-            _ => {
-                self.variables.push(None);
-                self.variables.len() - 1
-            }
-        };
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.variables.push(None);
+            self.variables.len() - 1
+        });
         self.variables[place] = Some(Entry {
             variable,
             descriptor,
@@ -255,13 +255,14 @@ impl Registry {
         for (_, id) in &module.texts {
             self.patcher.remove_text(*id);
         }
-        for slot in &mut self.variables {
+        for (index, slot) in self.variables.iter_mut().enumerate() {
             if let Some(entry) = slot {
                 entry.groups.retain(|group| group.module != place);
                 if entry.module == Some(place)
                     || (entry.module.is_none() && entry.groups.is_empty())
                 {
                     *slot = None;
+                    self.free.push(index);
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use immediate_arch::{Outcome, Protocol, Refusal, Rejected, Writer, isa};
+use immediate_arch::{Outcome, Protocol, Refusal, Rejected, RejectedWriter, Writer, isa};
 
 use crate::config;
 use crate::error::Error;
@@ -24,12 +24,14 @@ pub struct Status {
     pub target: &'static str,
     /// The protocol that the next set would take.
     pub protocol: Option<Protocol>,
-    /// The writer that the next set would take.
+    /// The writer that the next set of one site would take.
     pub writer: Option<Writer>,
     /// Whether a set is one instant for all threads, sites and variables.
     pub one_instant: bool,
     /// Each better protocol that cannot be used, and why.
     pub rejected: Vec<Rejected>,
+    /// Each writer that cannot be used, and why.
+    pub rejected_writers: Vec<RejectedWriter>,
     /// Why nothing can be set, if so.
     pub refusal: Option<Error>,
     /// Loaded modules that have variables or sites.
@@ -55,6 +57,7 @@ pub fn status() -> Status {
         writer: None,
         one_instant: true,
         rejected: Vec::new(),
+        rejected_writers: Vec::new(),
         refusal: None,
         modules: 0,
         variables: 0,
@@ -85,7 +88,9 @@ pub fn status() -> Status {
     match registry.patcher.choose() {
         Ok((protocol, rejected)) => {
             status.protocol = Some(protocol);
-            status.writer = Some(Writer::Mprotect);
+            let (writers, rejected_writers) = registry.patcher.choose_writer(1);
+            status.writer = writers.first().copied();
+            status.rejected_writers = rejected_writers;
             status.one_instant = protocol.is_one_instant();
             status.rejected = rejected;
         }
@@ -113,6 +118,9 @@ impl fmt::Display for Status {
         let instant = if self.one_instant { "one instant for all threads" } else { "site by site" };
         writeln!(out, "a set is   {instant}")?;
         for rejected in &self.rejected {
+            writeln!(out, "not        {rejected}")?;
+        }
+        for rejected in &self.rejected_writers {
             writeln!(out, "not        {rejected}")?;
         }
         if let Some(refusal) = &self.refusal {

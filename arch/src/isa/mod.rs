@@ -14,6 +14,7 @@
 //! | `TRAP_ADVANCE` | how far past the trap's first byte the program counter stands in the handler |
 //! | `decode(code)` | the instruction at a site, or `None` |
 //! | `value_poke(…)`, `branch_poke(…)` | a checked [`Poke`](crate::Poke) from a site's bytes |
+//! | `probe(store)` | proves a text writer on a site of our own |
 //! | `effect(poke, field)` | what the instruction does, for the trap handler |
 //!
 //! and, as macros that a program's own crate expands because a site's variable is a symbol of

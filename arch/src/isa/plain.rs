@@ -2,7 +2,9 @@
 //! own, where the feature `patching` is off, and under Miri.
 
 use super::Effect;
+use crate::os::Failure;
 use crate::poke::{Mismatch, Poke};
+use crate::status::Reason;
 
 /// Name of the target.
 pub const NAME: &str = "plain";
@@ -31,6 +33,15 @@ pub const BRANCH_LENGTH: usize = 0;
 #[must_use]
 pub fn value_length(_width: u8) -> usize {
     0
+}
+
+/// There is no site to try a text writer on.
+///
+/// # Errors
+///
+/// [`Reason::NoSites`], always.
+pub fn probe(_store: impl Fn(usize, u32) -> Result<(), Failure>) -> Result<(), Reason> {
+    Err(Reason::NoSites)
 }
 
 fn no_sites(address: usize) -> Mismatch {

@@ -22,7 +22,11 @@
 //! itself: the `movabs` begins at an address that is 6 modulo 8.
 
 use super::Effect;
+#[cfg(target_arch = "x86_64")]
+use crate::os::Failure;
 use crate::poke::{Mismatch, Poke};
+#[cfg(target_arch = "x86_64")]
+use crate::status::Reason;
 
 /// Name of the target.
 pub const NAME: &str = "x86_64";
@@ -237,6 +241,35 @@ pub fn effect(poke: &Poke, field: u64) -> Effect {
     let register = if poke.field == 1 { first & 7 } else { (second & 7) | ((first & 1) << 3) };
     let length = usize::from(poke.field) + usize::from(poke.width);
     Effect { register: Some((register, field)), next: poke.address.wrapping_add(length) }
+}
+
+/// Proves a text writer on a site of our own: patches it by `store` (address, word), executes it,
+/// and patches it back.
+///
+/// # Errors
+///
+/// The failure of a store, or [`Reason::NotSeen`] when the site does not execute what was stored.
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+pub fn probe(store: impl Fn(usize, u32) -> Result<(), Failure>) -> Result<(), Reason> {
+    const OLD: u32 = 0x0ddb_a111;
+    const NEW: u32 = 0x5eed_1234;
+
+    /// The immediate begins one byte into the function and lies in one aligned word.
+    #[unsafe(naked)]
+    extern "C" fn site() -> u32 {
+        std::arch::naked_asm!(".p2align 3", "mov eax, {old}", "ret", old = const OLD)
+    }
+
+    let run: extern "C" fn() -> u32 = std::hint::black_box(site);
+    let field = run as usize + 1;
+    for word in [NEW, OLD] {
+        store(field, word).map_err(Reason::Failed)?;
+        if run() != word {
+            return Err(Reason::NotSeen);
+        }
+    }
+    Ok(())
 }
 
 /// Emits, once per object file, what makes a module register itself: a constructor and a

@@ -8,15 +8,18 @@
 //! | `text` | `Segment`, `open()`: text becomes writable and is put back as it was found |
 //! | `threads` | `Watch`: how many threads there are, and whether each can take a trap |
 //! | `trap` | the trap handler: `install()` it, `look()` whether it still is ours; it passes on what is not |
+//! | `stop` | `Stopper`: every other thread waits in a signal handler |
 //! | `context` | the registers of a trapped thread |
 
 cfg_select! {
     target_os = "linux" => {
         mod linux;
-        pub use linux::{Failure, barrier, context, text, threads, trap};
+        #[cfg(feature = "faults")]
+        pub use linux::faults;
+        pub use linux::{Failure, barrier, context, stop, text, threads, trap};
     }
     _ => {
         mod none;
-        pub use none::{Failure, barrier, text, threads, trap};
+        pub use none::{Failure, barrier, stop, text, threads, trap};
     }
 }

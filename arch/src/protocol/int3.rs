@@ -27,7 +27,10 @@
 //! * In step 8: the change has happened and the bytes are final. A trap that comes late finds a
 //!   known site without a trap and is sent back. The batch succeeds.
 //!
-//! Traps that stay are repaired by the next batch.
+//! * A store that fails (only the writer `procmem` can fail here) is as a barrier that fails: before
+//!   step 4 the traps that were written stay in phase *old*, after it in phase *new*.
+//!
+//! Traps that stay are repaired at once by another protocol, or by the next batch.
 //!
 //! Source of the scheme: `text_poke_bp_batch` of the Linux kernel, whose handler gives the new value
 //! at once; the phases are ours.
@@ -46,8 +49,18 @@ pub(crate) enum End {
     Complete,
     /// The change has happened; the sites hold traps and read new through the handler.
     TrapsStayNew,
+    /// Nothing has changed, and no trap stays.
+    Unchanged(Cause),
     /// Nothing has changed; the sites hold traps and read old through the handler.
-    TrapsStayOld(Failure),
+    TrapsStayOld(Cause),
+}
+
+/// What stopped a batch on the way.
+pub(crate) enum Cause {
+    /// The barrier between processors.
+    Barrier(Failure),
+    /// A store into text.
+    Store(Failure),
 }
 
 /// Carries out the steps. `pokes` is sorted by address.
@@ -63,11 +76,13 @@ pub(crate) unsafe fn run(text: &OpenText<'_>, pokes: &[Poke], commit: impl FnOnc
     // 2.
     for poke in pokes {
         // SAFETY: the site lies in the open text, by the caller.
-        unsafe { text.store_byte(poke.address, trap) };
+        if let Err(failure) = unsafe { text.store_byte(poke.address, trap) } {
+            return End::TrapsStayOld(Cause::Store(failure));
+        }
     }
     // 3.
     if let Err(failure) = barrier::synchronise() {
-        return End::TrapsStayOld(failure);
+        return End::TrapsStayOld(Cause::Barrier(failure));
     }
     // 4.
     published::enter_phase_new();
@@ -75,7 +90,9 @@ pub(crate) unsafe fn run(text: &OpenText<'_>, pokes: &[Poke], commit: impl FnOnc
     // 5.
     for poke in pokes {
         // SAFETY: as in step 2; no processor runs these bytes.
-        unsafe { store_remainder(text, poke) };
+        if unsafe { store_remainder(text, poke) }.is_err() {
+            return End::TrapsStayNew;
+        }
     }
     // 6.
     if barrier::synchronise().is_err() {
@@ -84,7 +101,9 @@ pub(crate) unsafe fn run(text: &OpenText<'_>, pokes: &[Poke], commit: impl FnOnc
     // 7.
     for poke in pokes {
         // SAFETY: as in step 2.
-        unsafe { text.store_byte(poke.address, poke.new_first_byte()) };
+        if unsafe { text.store_byte(poke.address, poke.new_first_byte()) }.is_err() {
+            return End::TrapsStayNew;
+        }
     }
     // 8.
     let _ = barrier::synchronise();
@@ -97,7 +116,7 @@ pub(crate) unsafe fn run(text: &OpenText<'_>, pokes: &[Poke], commit: impl FnOnc
 /// # Safety
 ///
 /// The site lies in the open text, and no processor runs the bytes behind its first.
-pub(crate) unsafe fn store_remainder(text: &OpenText<'_>, poke: &Poke) {
+pub(crate) unsafe fn store_remainder(text: &OpenText<'_>, poke: &Poke) -> Result<(), Failure> {
     let (address, bits, width) = if poke.field == 0 {
         (poke.address + 1, poke.new >> 8, poke.width - 1)
     } else {
@@ -106,9 +125,9 @@ pub(crate) unsafe fn store_remainder(text: &OpenText<'_>, poke: &Poke) {
     // SAFETY: by the caller; an eight-byte field is aligned by the site's template.
     unsafe {
         if width == 8 {
-            text.store_aligned(address, bits);
+            text.store_aligned(address, bits)
         } else {
-            text.store_four(address, bits as u32);
+            text.store_four(address, bits as u32)
         }
     }
 }

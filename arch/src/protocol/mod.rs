@@ -3,6 +3,7 @@
 pub(crate) mod int3;
 pub(crate) mod quadword;
 pub(crate) mod single;
+pub(crate) mod stop_world;
 
 use std::fmt;
 
@@ -14,6 +15,8 @@ pub enum Protocol {
     Int3,
     /// One store of an aligned word a site.
     Quadword,
+    /// Every other thread waits in a signal handler. One instant for all threads.
+    StopWorld,
     /// The process has one thread, which is the one that changes: no synchronisation.
     Single,
 }
@@ -25,12 +28,13 @@ impl Protocol {
         match self {
             Protocol::Int3 => "int3",
             Protocol::Quadword => "quadword",
+            Protocol::StopWorld => "stop-world",
             Protocol::Single => "single",
         }
     }
 
     /// Those that a program with several threads can choose, the best first.
-    pub const CHOICES: &[Protocol] = &[Protocol::Int3, Protocol::Quadword];
+    pub const CHOICES: &[Protocol] = &[Protocol::Int3, Protocol::Quadword, Protocol::StopWorld];
 
     /// Whether a batch is one instant for all threads, all sites and all variables.
     #[must_use]

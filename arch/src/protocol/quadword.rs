@@ -26,7 +26,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::int3::store_remainder;
+use super::int3::{Cause, store_remainder};
 use crate::os::text::OpenText;
 use crate::os::{Failure, barrier};
 use crate::poke::Poke;
@@ -45,20 +45,22 @@ pub(crate) unsafe fn run(
     text: &OpenText<'_>,
     pokes: &[Poke],
     commit: impl FnOnce(),
-) -> Result<(), Failure> {
+) -> Result<(), Cause> {
     // 1. The stores are releases: x86 keeps stores in order, so memory that was written before the
     // set is visible to whoever reads new.
-    for poke in pokes {
+    for (index, poke) in pokes.iter().enumerate() {
         // SAFETY: by the caller.
-        unsafe { store(text, poke) };
+        if let Err(failure) = unsafe { store(text, poke) } {
+            // SAFETY: by the caller.
+            unsafe { back(text, &pokes[..index]) };
+            return Err(Cause::Store(failure));
+        }
     }
     // 2.
     if let Err(failure) = barrier::synchronise() {
-        for poke in pokes {
-            // SAFETY: by the caller.
-            unsafe { store(text, &poke.reversed()) };
-        }
-        return Err(failure);
+        // SAFETY: by the caller.
+        unsafe { back(text, pokes) };
+        return Err(Cause::Barrier(failure));
     }
     // 3.
     commit();
@@ -66,20 +68,31 @@ pub(crate) unsafe fn run(
     Ok(())
 }
 
+/// Stores the old words.
+///
+/// # Safety
+///
+/// The sites lie in the open text.
+unsafe fn back(text: &OpenText<'_>, pokes: &[Poke]) {
+    for poke in pokes {
+        // SAFETY: by the caller. With `mprotect`, the only writer of this protocol, no store fails.
+        let _ = unsafe { store(text, &poke.reversed()) };
+    }
+}
+
 /// Stores the word that holds the field of `poke`.
 ///
 /// # Safety
 ///
 /// The site lies in the open text.
-unsafe fn store(text: &OpenText<'_>, poke: &Poke) {
+unsafe fn store(text: &OpenText<'_>, poke: &Poke) -> Result<(), Failure> {
     if poke.width == 8 {
         // SAFETY: by the caller; an aligned word by the site's template. A trap that an earlier
         // batch left on the opcode goes with it.
-        unsafe {
-            store_remainder(text, poke);
-            text.store_byte(poke.address, poke.new_first_byte());
-        }
-        return;
+        return unsafe {
+            store_remainder(text, poke)?;
+            text.store_byte(poke.address, poke.new_first_byte())
+        };
     }
     let base = poke.address & !7;
     debug_assert!(
@@ -94,7 +107,7 @@ unsafe fn store(text: &OpenText<'_>, poke: &Poke) {
     let mask = (u64::MAX >> (64 - u32::from(poke.width) * 8)) << shift;
     let word = (word & !first_mask & !mask) | first | (poke.new << shift);
     // SAFETY: by the caller; `base` is a multiple of 8.
-    unsafe { text.store_aligned(base, word) };
+    unsafe { text.store_aligned(base, word) }
 }
 
 /// Whether this processor's manual allows the protocol, else the processor's vendor.

@@ -5,6 +5,10 @@
 //! 1. The bytes of every site.
 //! 2. The backing values.
 //!
+//! Should a store fail (only the writer `procmem` can), those before it are undone. That the kernel
+//! refuses a page that it has accepted an instant before, again and again, is the one case that
+//! cannot be undone.
+//!
 //! Used when the process has one thread, and for the text of a module that no thread has run yet.
 //! A processor sees its own stores into code: the way back from the system call that makes the text
 //! read-only again serialises it (Intel SDM volume 3A, section 10.1.3).
@@ -12,26 +16,62 @@
 #![allow(unsafe_code)]
 
 use super::int3::store_remainder;
+use crate::os::Failure;
 use crate::os::text::OpenText;
 use crate::poke::Poke;
 use crate::published;
 
+/// How often a store that undoes another is tried.
+const TRIES: usize = 8;
+
 /// Carries out the steps.
+///
+/// # Errors
+///
+/// The failure of a store; the sites are as they were.
 ///
 /// # Safety
 ///
 /// No other thread runs the sites; each poke describes a site whose bytes lie in `text`; the caller
 /// owns the patcher.
-pub(crate) unsafe fn run(text: &OpenText<'_>, pokes: &[Poke], commit: impl FnOnce()) {
+pub(crate) unsafe fn run(
+    text: &OpenText<'_>,
+    pokes: &[Poke],
+    commit: impl FnOnce(),
+) -> Result<(), Failure> {
+    // 0. Only `procmem` can fail. What is stored here changes nothing, but a page that the kernel will
+    // not let us write, or has no memory to copy, is found before the first change.
+    if text.can_fail() {
+        for poke in pokes {
+            // SAFETY: by the caller.
+            unsafe { store(text, &poke.reversed()) }?;
+        }
+    }
     // 1.
-    for poke in pokes {
+    for (index, poke) in pokes.iter().enumerate() {
         // SAFETY: by the caller.
-        unsafe {
-            store_remainder(text, poke);
-            text.store_byte(poke.address, poke.new_first_byte());
+        if let Err(failure) = unsafe { store(text, poke) } {
+            for done in &pokes[..=index] {
+                // SAFETY: by the caller. Bytes that could be stored a moment ago can be again.
+                let mut tries = (0..TRIES).map(|_| unsafe { store(text, &done.reversed()) });
+                let _ = tries.find(Result::is_ok);
+            }
+            return Err(failure);
         }
     }
     // 2.
     commit();
     published::publish(&[]);
+    Ok(())
+}
+
+/// # Safety
+///
+/// As for [`run`].
+unsafe fn store(text: &OpenText<'_>, poke: &Poke) -> Result<(), Failure> {
+    // SAFETY: by the caller.
+    unsafe {
+        store_remainder(text, poke)?;
+        text.store_byte(poke.address, poke.new_first_byte())
+    }
 }

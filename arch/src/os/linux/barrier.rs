@@ -15,6 +15,7 @@ const TRIES: usize = 8;
 
 fn membarrier(command: libc::c_int, name: &'static str) -> Result<(), Failure> {
     let mut failure = Failure { call: name, errno: libc::ENOMEM };
+    Failure::due(name)?;
     for _ in 0..TRIES {
         // SAFETY: the call takes three integers and touches no memory of ours.
         if unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) } == 0 {
@@ -28,17 +29,52 @@ fn membarrier(command: libc::c_int, name: &'static str) -> Result<(), Failure> {
     Err(failure)
 }
 
+const REGISTER: &str = "membarrier(REGISTER_PRIVATE_EXPEDITED_SYNC_CORE)";
+
 /// Registers the process, without which [`synchronise`] is refused, and tries the real call.
 ///
 /// # Errors
 ///
-/// `ENOSYS` or `EINVAL` where the kernel lacks it, `EPERM` and others where a filter forbids it.
+/// `ENOSYS` or `EINVAL` where the kernel lacks it, `EPERM` and others where a filter forbids it,
+/// also one that kills.
 pub fn prepare() -> Result<(), Failure> {
-    membarrier(
-        REGISTER_PRIVATE_EXPEDITED_SYNC_CORE,
-        "membarrier(REGISTER_PRIVATE_EXPEDITED_SYNC_CORE)",
-    )?;
+    if is_filtered() && kills() {
+        return Err(Failure { call: REGISTER, errno: libc::EPERM });
+    }
+    membarrier(REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, REGISTER)?;
     synchronise()
+}
+
+/// Whether a seccomp filter watches this thread (`proc(5)`, `Seccomp: 2` in `status`).
+fn is_filtered() -> bool {
+    std::fs::read_to_string("/proc/thread-self/status")
+        .is_ok_and(|status| status.lines().any(|line| line == "Seccomp:\t2"))
+}
+
+/// Whether the calls kill whoever makes them, as some filters do: a child tries.
+///
+/// The child is made without the C library's `fork`: it makes the two calls and ends, and no handler
+/// of the program is called for it, not even SIGCHLD's.
+fn kills() -> bool {
+    // SAFETY: the child, which has a copy of the memory and this thread alone, makes system calls
+    // only; the parent waits for it.
+    unsafe {
+        let child = libc::syscall(libc::SYS_clone, 0, 0, 0, 0, 0);
+        if child == 0 {
+            let register = REGISTER_PRIVATE_EXPEDITED_SYNC_CORE;
+            libc::syscall(libc::SYS_membarrier, register, 0, 0);
+            libc::syscall(libc::SYS_membarrier, PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
+            libc::syscall(libc::SYS_exit_group, 0);
+        }
+        let mut status = 0;
+        loop {
+            let ended = libc::waitpid(child as libc::pid_t, &raw mut status, libc::__WALL);
+            if ended >= 0 || Failure::last("waitpid").errno != libc::EINTR {
+                break;
+            }
+        }
+        child > 0 && libc::WIFSIGNALED(status)
+    }
 }
 
 /// Every processor that runs this process serialises before this returns.

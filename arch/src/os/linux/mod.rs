@@ -2,9 +2,19 @@
 
 pub mod barrier;
 pub mod context;
+#[cfg(feature = "faults")]
+pub mod faults;
+pub mod stop;
 pub mod text;
 pub mod threads;
 pub mod trap;
+
+/// The kernel's id of the calling thread.
+#[allow(unsafe_code)]
+pub(crate) fn own_id() -> i32 {
+    // SAFETY: always succeeds, and needs no thread-local, which those of a library may not be yet.
+    unsafe { libc::syscall(libc::SYS_gettid) as i32 }
+}
 
 /// A system call that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,10 +26,29 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// The failure that a test asks for at this call.
+    pub(crate) fn due(call: &'static str) -> Result<(), Failure> {
+        cfg_select! {
+            feature = "faults" => {
+                faults::due().map_or(Ok(()), |errno| Err(Failure { call, errno }))
+            }
+            _ => {
+                let _ = call;
+                Ok(())
+            }
+        }
+    }
+
     /// The failure of the call that has just returned -1 in this thread.
     pub(crate) fn last(call: &'static str) -> Self {
         let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
         Failure { call, errno }
+    }
+}
+
+impl From<Failure> for std::io::Error {
+    fn from(failure: Failure) -> Self {
+        std::io::Error::from_raw_os_error(failure.errno)
     }
 }
 

@@ -13,6 +13,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::{Duration, Instant};
 
+use super::{Failure, own_id};
 use crate::status::Reason;
 
 /// Descriptors that are kept open between batches, one a thread, to save opening them anew.
@@ -26,7 +27,7 @@ const PAUSE: Duration = Duration::from_micros(100);
 const TRIES: usize = 20;
 /// `PF_IO_WORKER` and `PF_USER_WORKER` of the kernel's `sched.h`: threads of the process that never
 /// run user code and block every signal (io_uring's workers).
-const KERNEL_WORKER: u64 = 0x10 | 0x4000;
+pub(super) const KERNEL_WORKER: u64 = 0x10 | 0x4000;
 
 /// Looks at the threads of this process, batch after batch.
 #[derive(Debug)]
@@ -39,9 +40,9 @@ pub struct Watch {
 }
 
 /// What `stat` says of one thread.
-struct Stat {
-    flags: u64,
-    state: u8,
+pub(super) struct Stat {
+    pub(super) flags: u64,
+    pub(super) state: u8,
     blocked: u64,
     caught: u64,
 }
@@ -69,6 +70,9 @@ impl Watch {
     /// `false` also where that cannot be known. The kernel counts the threads in the links of
     /// `/proc/self/task` (`proc_task_getattr`): two, and one a thread.
     pub fn is_alone(&mut self) -> bool {
+        if Failure::due("fstat(/proc/self/task)").is_err() {
+            return false;
+        }
         self.directory().and_then(File::metadata).is_ok_and(|task| task.nlink() == 3)
     }
 
@@ -109,6 +113,7 @@ impl Watch {
 
     /// The threads that exist now.
     fn list(&mut self) -> io::Result<Vec<i32>> {
+        Failure::due("getdents64(/proc/self/task)")?;
         let directory = self.directory()?.as_raw_fd();
         // SAFETY: moves the position of a descriptor that we own.
         unsafe { libc::lseek(directory, 0, libc::SEEK_SET) };
@@ -139,6 +144,7 @@ impl Watch {
 
     /// What `stat` says of a thread; `None` when it has ended.
     fn stat(&mut self, thread: i32) -> io::Result<Option<Stat>> {
+        Failure::due("read(/proc/self/task/stat)")?;
         let mut buffer = [0; 1024];
         let read = |file: &File, buffer: &mut [u8]| match file.read_at(buffer, 0) {
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(0),
@@ -196,11 +202,6 @@ fn trap_bit() -> u64 {
     bit(libc::SIGTRAP)
 }
 
-fn own_id() -> i32 {
-    // SAFETY: always succeeds.
-    unsafe { libc::syscall(libc::SYS_gettid) as i32 }
-}
-
 fn own_mask() -> u64 {
     let mut set = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: reads the mask into a set that we own; a zeroed set is valid.
@@ -229,7 +230,7 @@ fn handler_blocks_trap(signal: i32) -> bool {
 
 /// The names in a buffer of `struct linux_dirent64` (`getdents(2)`): two words, a 16-bit length of
 /// the entry, a type byte, a name that ends with a zero.
-fn entries(bytes: &[u8]) -> impl Iterator<Item = &str> {
+pub(super) fn entries(bytes: &[u8]) -> impl Iterator<Item = &str> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
         let length = usize::from(u16::from_ne_bytes(rest.get(16..18)?.try_into().ok()?));
@@ -242,7 +243,7 @@ fn entries(bytes: &[u8]) -> impl Iterator<Item = &str> {
 
 /// Fields of `proc(5)` `stat` by their number there; the second, the name, ends with the last
 /// parenthesis.
-fn parse_stat(text: &[u8]) -> Option<Stat> {
+pub(super) fn parse_stat(text: &[u8]) -> Option<Stat> {
     let name_end = text.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(&text[name_end + 1..]).ok()?;
     let mut fields = rest.split_ascii_whitespace();

@@ -36,6 +36,7 @@ static INSTALLED: AtomicBool = AtomicBool::new(false);
 static PREVIOUS_SPENT: AtomicBool = AtomicBool::new(false);
 
 fn current() -> Result<libc::sigaction, Failure> {
+    Failure::due("sigaction(SIGTRAP)")?;
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: asks for the action into memory that we own.
     if unsafe { libc::sigaction(libc::SIGTRAP, ptr::null(), action.as_mut_ptr()) } == 0 {

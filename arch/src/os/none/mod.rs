@@ -47,7 +47,7 @@ pub mod barrier {
 pub mod text {
     use super::{Failure, UNSUPPORTED};
     use crate::known::KnownText;
-    use crate::poke::Poke;
+    use crate::status::Reason;
 
     /// An executable segment.
     #[derive(Debug)]
@@ -71,17 +71,56 @@ pub mod text {
     #[derive(Debug)]
     pub enum OpenText {}
 
+    /// The memory of the process, which is never written.
+    #[derive(Debug, Default)]
+    pub struct Memory;
+
+    impl Memory {
+        /// Not open.
+        #[must_use]
+        pub const fn new() -> Self {
+            Memory
+        }
+
+        /// Always refuses.
+        ///
+        /// # Errors
+        ///
+        /// Always.
+        pub fn prove(&mut self) -> Result<(), Reason> {
+            Err(Reason::Failed(UNSUPPORTED))
+        }
+
+        /// Always refuses.
+        ///
+        /// # Errors
+        ///
+        /// Always.
+        pub fn open<'a>(
+            &self,
+            _: impl Iterator<Item = &'a Segment>,
+        ) -> Result<OpenText, Reason> {
+            Err(Reason::Failed(UNSUPPORTED))
+        }
+    }
+
     /// Always refuses.
     ///
     /// # Errors
     ///
     /// Always.
-    pub fn open<'a>(_: impl Iterator<Item = &'a mut Segment>) -> Result<OpenText, Failure> {
+    pub fn open<'a>(_: impl Iterator<Item = &'a Segment>) -> Result<OpenText, Failure> {
         Err(UNSUPPORTED)
     }
 
     #[allow(unsafe_code)]
     impl OpenText {
+        /// Never called.
+        #[must_use]
+        pub fn can_fail(&self) -> bool {
+            match *self {}
+        }
+
         /// Never called.
         ///
         /// # Errors
@@ -92,35 +131,41 @@ pub mod text {
         }
 
         /// Never called.
-        #[must_use]
-        pub fn covers(&self, _: &Poke) -> bool {
+        ///
+        /// # Errors
+        ///
+        /// None.
+        ///
+        /// # Safety
+        ///
+        /// None is needed.
+        pub unsafe fn store_byte(&self, _: usize, _: u8) -> Result<(), Failure> {
             match *self {}
         }
 
         /// Never called.
         ///
+        /// # Errors
+        ///
+        /// None.
+        ///
         /// # Safety
         ///
         /// None is needed.
-        pub unsafe fn store_byte(&self, _: usize, _: u8) {
+        pub unsafe fn store_aligned(&self, _: usize, _: u64) -> Result<(), Failure> {
             match *self {}
         }
 
         /// Never called.
         ///
-        /// # Safety
+        /// # Errors
         ///
-        /// None is needed.
-        pub unsafe fn store_aligned(&self, _: usize, _: u64) {
-            match *self {}
-        }
-
-        /// Never called.
+        /// None.
         ///
         /// # Safety
         ///
         /// None is needed.
-        pub unsafe fn store_four(&self, _: usize, _: u32) {
+        pub unsafe fn store_four(&self, _: usize, _: u32) -> Result<(), Failure> {
             match *self {}
         }
     }
@@ -155,6 +200,60 @@ pub mod threads {
         pub fn can_all_trap(&mut self) -> Result<(), Reason> {
             Err(Reason::Failed(UNSUPPORTED))
         }
+    }
+}
+
+/// Nobody is stopped.
+pub mod stop {
+    use std::time::Duration;
+
+    use super::UNSUPPORTED;
+    use crate::status::Reason;
+
+    /// Never waited for.
+    pub const BOUND: Duration = Duration::ZERO;
+
+    /// Stops nothing.
+    #[derive(Debug, Default)]
+    pub struct Stopper;
+
+    /// Never exists.
+    #[derive(Debug)]
+    pub enum Stopped {}
+
+    impl Stopper {
+        /// Stops nothing.
+        #[must_use]
+        pub const fn new() -> Self {
+            Stopper
+        }
+
+        /// Always refuses.
+        ///
+        /// # Errors
+        ///
+        /// Always.
+        pub fn stop(&mut self, _: i32, _: Duration) -> Result<Stopped, Reason> {
+            Err(Reason::Failed(UNSUPPORTED))
+        }
+    }
+
+    /// Always refuses.
+    ///
+    /// # Errors
+    ///
+    /// Always.
+    pub fn take_signal(_: Option<i32>) -> Result<i32, Reason> {
+        Err(Reason::Failed(UNSUPPORTED))
+    }
+
+    /// Always refuses.
+    ///
+    /// # Errors
+    ///
+    /// Always.
+    pub fn look(_: Option<i32>) -> Result<(), Reason> {
+        Err(Reason::Failed(UNSUPPORTED))
     }
 }
 

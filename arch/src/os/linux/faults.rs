@@ -1,0 +1,44 @@
+//! The seam for tests that make system calls fail: every call that an update makes passes here.
+//!
+//! Compiled with the feature `faults` only, which no package but the tests turns on.
+
+use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering};
+
+/// Calls still to let pass; negative while nothing is to fail.
+static REMAINING: AtomicI64 = AtomicI64::new(-1);
+static ERRNO: AtomicI32 = AtomicI32::new(0);
+/// How many calls fail from there on.
+static FAILURES: AtomicI64 = AtomicI64::new(0);
+static PASSED: AtomicU64 = AtomicU64::new(0);
+
+/// Lets `calls` calls pass, then makes `failures` of them fail with `errno`.
+pub fn arm(calls: u32, failures: u32, errno: i32) {
+    ERRNO.store(errno, Ordering::Relaxed);
+    FAILURES.store(failures.into(), Ordering::Relaxed);
+    REMAINING.store(calls.into(), Ordering::SeqCst);
+}
+
+/// Lets all calls pass again; tells whether a call was made to fail.
+pub fn disarm() -> bool {
+    REMAINING.swap(-1, Ordering::SeqCst) == 0
+}
+
+/// How many calls have come here.
+#[must_use]
+pub fn passed() -> u64 {
+    PASSED.load(Ordering::Relaxed)
+}
+
+/// The `errno` with which the call that comes here now is to fail.
+pub(crate) fn due() -> Option<i32> {
+    PASSED.fetch_add(1, Ordering::Relaxed);
+    let remaining = REMAINING.load(Ordering::SeqCst);
+    if remaining > 0 {
+        REMAINING.store(remaining - 1, Ordering::SeqCst);
+    }
+    if remaining != 0 || FAILURES.load(Ordering::Relaxed) <= 0 {
+        return None;
+    }
+    FAILURES.fetch_sub(1, Ordering::Relaxed);
+    Some(ERRNO.load(Ordering::Relaxed))
+}

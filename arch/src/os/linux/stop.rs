@@ -1,0 +1,572 @@
+//! Stopping the world: every other thread of the process waits in a signal handler.
+//!
+//! # Steps
+//!
+//! 1. The round becomes odd: a stop is under way.
+//! 2. List the threads. Each one that is new is given a place in the table, then, as soon as it does
+//!    not block it, the signal.
+//! 3. Wait until everyone who was asked has arrived or has ended. When a listing that was made after
+//!    that finds nobody new, the world has stopped: those who wait create no thread.
+//! 4. The owner changes the text.
+//! 5. The round becomes even, and all are woken. On its way out of the handler each thread executes a
+//!    serialising instruction, so that it runs the new text.
+//!
+//! A thread that does not arrive within the bound (it blocks the signal, or waits in the kernel where
+//! no signal reaches it) makes the stop fail: the round becomes even, and nothing has changed.
+//!
+//! # What the owner may not do between steps 2 and 5
+//!
+//! Allocate, or take any lock: a stopped thread may hold it. The listing therefore reads into
+//! buffers that exist before, and system calls are made directly.
+//!
+//! # What the handler may do
+//!
+//! Read the round and the table, mark its own place, wait on the round. No allocation, no lock, no
+//! thread-local; `errno` is put back.
+//!
+//! # Invariants
+//!
+//! * `S1` Only the owner of the [`Patcher`](crate::Patcher) starts a round, one at a time.
+//! * `S3` A place is given to another thread only when nobody waits in the handler any more.
+//! * `S2` The table is never freed, and grows only while no round is under way: a handler that comes
+//!   late finds a table that is at least as long as the one it was asked from.
+
+#![allow(unsafe_code)]
+
+use std::os::fd::RawFd;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use super::threads::{KERNEL_WORKER, entries, parse_stat};
+use super::{Failure, own_id};
+use crate::status::Reason;
+
+/// Odd while the world is stopping or stopped. What the stopped wait on.
+static ROUND: AtomicU32 = AtomicU32::new(0);
+static TABLE: AtomicPtr<Place> = AtomicPtr::new(ptr::null_mut());
+static ASKED: AtomicUsize = AtomicUsize::new(0);
+/// The signal that stops; 0 while none has been taken.
+static SIGNAL: AtomicI32 = AtomicI32::new(0);
+
+/// One thread of a round.
+struct Place {
+    thread: AtomicI32,
+    /// The round in which the thread waits in the handler; 0 while it does not.
+    arrived: AtomicU32,
+    /// Whether the signal was sent in this round; the owner's alone.
+    is_sent: AtomicBool,
+}
+
+/// Stops the world, again and again.
+#[derive(Debug)]
+pub struct Stopper {
+    capacity: usize,
+    listing: Vec<u64>,
+}
+
+/// The world, stopped, until this is dropped.
+#[derive(Debug)]
+pub struct Stopped(());
+
+/// How long a stop may take unless the configuration says otherwise.
+pub const BOUND: Duration = Duration::from_secs(1);
+/// libc blocks all signals for moments, while it creates a thread, and so does the kernel while a
+/// thread is on its way out of our handler; a block that lasts longer is meant.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// Between two looks at those who have not arrived.
+const LOOK: Duration = Duration::from_micros(20);
+
+extern "C" fn park(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: `errno` of this thread; the calls below may write it.
+    let errno = unsafe { *libc::__errno_location() };
+    let round = ROUND.load(Ordering::Acquire);
+    if round % 2 == 1 {
+        let mut own = None;
+        while ROUND.load(Ordering::Acquire) == round {
+            if own.is_none() {
+                // A signal of an earlier round that failed may bring a thread here before it is asked
+                // in this one: it looks again until it has a place.
+                own = place_of(own_id());
+                if let Some(place) = own {
+                    place.arrived.store(round, Ordering::Release);
+                }
+            }
+            futex(libc::FUTEX_WAIT, round, own.is_none().then_some(LOOK));
+        }
+        serialise();
+        if let Some(place) = own {
+            place.arrived.store(0, Ordering::Release);
+        }
+    }
+    serialise();
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+fn futex(operation: libc::c_int, value: u32, time: Option<Duration>) {
+    let time = time.map(timespec);
+    // SAFETY: waits on or wakes at a static word; the time outlives the call.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            ROUND.as_ptr(),
+            operation | libc::FUTEX_PRIVATE_FLAG,
+            value,
+            time.as_ref().map_or(ptr::null(), ptr::from_ref),
+        );
+    }
+}
+
+fn timespec(time: Duration) -> libc::timespec {
+    libc::timespec { tv_sec: time.as_secs() as _, tv_nsec: time.subsec_nanos() as _ }
+}
+
+/// Executes an instruction after which this processor has forgotten what it fetched before.
+fn serialise() {
+    cfg_select! {
+        target_arch = "x86_64" => {
+            // CPUID serialises (Intel SDM volume 3A, section 9.3).
+            std::hint::black_box(std::arch::x86_64::__cpuid(0));
+        }
+        _ => {}
+    }
+}
+
+/// Makes sure that a signal is ours to stop with; `wanted` is what the configuration asks for.
+///
+/// # Errors
+///
+/// [`Reason::NoSignal`] when the wanted signal, or every real-time signal, is handled by the
+/// program.
+pub fn take_signal(wanted: Option<i32>) -> Result<i32, Reason> {
+    let held = SIGNAL.load(Ordering::Relaxed);
+    if held != 0 && handler_of(held) == Some(ours()) && wanted.is_none_or(|one| one == held) {
+        return Ok(held);
+    }
+    // The highest is left to tools: valgrind keeps it for itself.
+    let candidates = match wanted {
+        Some(one) => one..=one,
+        None => libc::SIGRTMIN()..=libc::SIGRTMAX() - 1,
+    };
+    for signal in candidates.rev() {
+        if handler_of(signal) != Some(libc::SIG_DFL) {
+            continue;
+        }
+        // SAFETY: a zeroed action is valid; the fields that matter are set.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        action.sa_sigaction = ours();
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+        // SAFETY: `park` is async-signal-safe by the rules above.
+        if unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) } == 0 {
+            SIGNAL.store(signal, Ordering::Relaxed);
+            return Ok(signal);
+        }
+    }
+    Err(Reason::NoSignal { wanted })
+}
+
+/// Whether a signal could be taken, without taking it.
+///
+/// # Errors
+///
+/// As [`take_signal`].
+pub fn look(wanted: Option<i32>) -> Result<(), Reason> {
+    let free = |signal| {
+        handler_of(signal) == Some(libc::SIG_DFL)
+            || (handler_of(signal) == Some(ours()) && SIGNAL.load(Ordering::Relaxed) == signal)
+    };
+    let any = match wanted {
+        Some(one) => free(one),
+        None => (libc::SIGRTMIN()..libc::SIGRTMAX()).any(free),
+    };
+    if any { Ok(()) } else { Err(Reason::NoSignal { wanted }) }
+}
+
+fn ours() -> usize {
+    park as extern "C" fn(_, _, _) as usize
+}
+
+fn handler_of(signal: i32) -> Option<usize> {
+    let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: asks for an action into memory that we own.
+    let asked = unsafe { libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) };
+    // SAFETY: written by the call, or zeroed.
+    (asked == 0).then(|| unsafe { action.assume_init() }.sa_sigaction)
+}
+
+/// What keeps a stop from being complete.
+enum Missing {
+    Nobody,
+    /// The table is full.
+    Room,
+    /// This thread blocks the signal, and not only for a moment.
+    Blocks(i32),
+    /// This thread has not arrived.
+    Thread(i32),
+}
+
+impl Stopper {
+    /// Has stopped nothing yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Stopper { capacity: 0, listing: Vec::new() }
+    }
+
+    /// Stops every other thread of the process. The caller owns the patcher.
+    ///
+    /// # Errors
+    ///
+    /// Why the world could not be stopped; it runs on.
+    pub fn stop(&mut self, signal: i32, bound: Duration) -> Result<Stopped, Reason> {
+        let directory = Directory::open()?;
+        let deadline = Instant::now() + bound;
+        self.grow(64);
+        loop {
+            // Places are given anew only when nobody of an earlier round holds one.
+            while let Some(place) = asked().find(|place| place.arrived.load(Ordering::Acquire) != 0) {
+                let thread = place.thread.load(Ordering::Relaxed);
+                if !directory.is_alive(thread) {
+                    place.arrived.store(0, Ordering::Relaxed);
+                } else if Instant::now() > deadline {
+                    return Err(Reason::ThreadNotStopped { thread });
+                } else {
+                    pause();
+                }
+            }
+            // 1.
+            ASKED.store(0, Ordering::Release);
+            let round = ROUND.load(Ordering::Relaxed).wrapping_add(1);
+            ROUND.store(round, Ordering::SeqCst);
+            let stopped = Stopped(());
+            match self.gather(&directory, signal, round, deadline) {
+                Ok(Missing::Nobody) => return Ok(stopped),
+                Ok(Missing::Room) => {
+                    drop(stopped);
+                    self.grow(self.capacity * 2);
+                }
+                Ok(Missing::Blocks(thread)) => {
+                    return Err(Reason::ThreadBlocksStop { thread, signal });
+                }
+                Ok(Missing::Thread(thread)) => return Err(Reason::ThreadNotStopped { thread }),
+                Err(failure) => return Err(Reason::Failed(failure)),
+            }
+        }
+    }
+
+    fn grow(&mut self, capacity: usize) {
+        if capacity <= self.capacity {
+            return;
+        }
+        let table: Vec<Place> = (0..capacity)
+            .map(|_| Place {
+                thread: AtomicI32::new(0),
+                arrived: AtomicU32::new(0),
+                is_sent: AtomicBool::new(false),
+            })
+            .collect();
+        TABLE.store(table.leak().as_mut_ptr(), Ordering::Release);
+        self.capacity = capacity;
+        self.listing = vec![0; 4096];
+    }
+
+    /// Steps 2 and 3. Allocates nothing.
+    fn gather(
+        &mut self,
+        directory: &Directory,
+        signal: i32,
+        round: u32,
+        deadline: Instant,
+    ) -> Result<Missing, Failure> {
+        let patience = Instant::now() + PATIENCE;
+        loop {
+            // Whoever had arrived before this listing creates no thread that it could miss.
+            let waiting = first_missing(directory, round);
+            // 2.
+            let (mut newcomer, mut blocks, mut full) = (None, None, false);
+            let own = own_id();
+            directory.list(&mut self.listing, |thread| {
+                if thread == own || full {
+                    return;
+                }
+                let known = place_of(thread);
+                if known.is_some_and(|place| place.is_sent.load(Ordering::Relaxed)) {
+                    return;
+                }
+                match directory.look(thread, signal) {
+                    Asking::Leave => return,
+                    Asking::Later => blocks = Some(thread),
+                    Asking::Now => {}
+                }
+                let place = known.or_else(|| {
+                    newcomer = Some(thread);
+                    give_place(thread, self.capacity)
+                });
+                match place {
+                    None => full = true,
+                    Some(_) if blocks == Some(thread) => {}
+                    Some(place) => send(place, signal),
+                }
+            })?;
+            // A thread that blocks the signal because it is in our handler arrives all the same.
+            let blocks = blocks.filter(|thread| {
+                place_of(*thread).is_some_and(|p| p.arrived.load(Ordering::Acquire) != round)
+            });
+            if full {
+                return Ok(Missing::Room);
+            }
+            // 3.
+            if let Some(thread) = blocks
+                && Instant::now() > patience
+            {
+                return Ok(Missing::Blocks(thread));
+            }
+            match (waiting, newcomer) {
+                (None, None) => return Ok(Missing::Nobody),
+                (Some(thread), _) | (None, Some(thread)) if Instant::now() > deadline => {
+                    return Ok(Missing::Thread(thread));
+                }
+                _ => pause(),
+            }
+        }
+    }
+}
+
+impl Default for Stopper {
+    fn default() -> Self {
+        Stopper::new()
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        // 5.
+        let round = ROUND.load(Ordering::Relaxed).wrapping_add(1);
+        ROUND.store(round, Ordering::SeqCst);
+        futex(libc::FUTEX_WAKE, i32::MAX.cast_unsigned(), None);
+        serialise();
+    }
+}
+
+/// The places of this round.
+fn asked() -> impl Iterator<Item = &'static Place> {
+    let count = ASKED.load(Ordering::Acquire);
+    let table = TABLE.load(Ordering::Acquire);
+    // SAFETY: S2.
+    (0..count).map(move |index| unsafe { &*table.add(index) })
+}
+
+fn place_of(thread: i32) -> Option<&'static Place> {
+    asked().find(|place| place.thread.load(Ordering::Relaxed) == thread)
+}
+
+/// Somebody who was asked, has not arrived and has not ended.
+fn first_missing(directory: &Directory, round: u32) -> Option<i32> {
+    asked().find_map(|place| {
+        let thread = place.thread.load(Ordering::Relaxed);
+        let missing = place.arrived.load(Ordering::Acquire) != round && directory.is_alive(thread);
+        missing.then_some(thread)
+    })
+}
+
+/// Gives the thread a place, if one is left.
+fn give_place(thread: i32, capacity: usize) -> Option<&'static Place> {
+    let count = ASKED.load(Ordering::Relaxed);
+    if count == capacity {
+        return None;
+    }
+    // SAFETY: S2; `count` is below the capacity.
+    let place = unsafe { &*TABLE.load(Ordering::Relaxed).add(count) };
+    place.thread.store(thread, Ordering::Relaxed);
+    place.arrived.store(0, Ordering::Relaxed);
+    place.is_sent.store(false, Ordering::Relaxed);
+    ASKED.store(count + 1, Ordering::Release);
+    Some(place)
+}
+
+fn send(place: &Place, signal: i32) {
+    place.is_sent.store(true, Ordering::Relaxed);
+    let thread = place.thread.load(Ordering::Relaxed);
+    // SAFETY: sends a signal to a thread of this process; if it has ended, nothing happens.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) };
+}
+
+fn pause() {
+    let time = timespec(LOOK);
+    // SAFETY: sleeps; the time outlives the call.
+    unsafe { libc::nanosleep(&raw const time, ptr::null_mut()) };
+}
+
+/// What to do about a thread that has not been asked.
+enum Asking {
+    /// It has ended, or never runs user code.
+    Leave,
+    /// It blocks the signal, perhaps for a moment.
+    Later,
+    Now,
+}
+
+/// `/proc/self/task`, read without allocating.
+struct Directory(RawFd);
+
+impl Directory {
+    fn open() -> Result<Self, Reason> {
+        Failure::due("open(/proc/self/task)").map_err(Reason::Failed)?;
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
+        // SAFETY: a path that ends with a zero.
+        let directory = unsafe { libc::open(c"/proc/self/task".as_ptr(), flags) };
+        if directory < 0 {
+            return Err(Reason::unreadable(std::io::Error::last_os_error()));
+        }
+        Ok(Directory(directory))
+    }
+
+    fn list(&self, buffer: &mut [u64], mut each: impl FnMut(i32)) -> Result<(), Failure> {
+        Failure::due("getdents64(/proc/self/task)")?;
+        // SAFETY: moves the position of a descriptor that we own.
+        unsafe { libc::lseek(self.0, 0, libc::SEEK_SET) };
+        loop {
+            // SAFETY: the kernel writes at most the buffer's size into it.
+            let filled = unsafe {
+                libc::syscall(
+                    libc::SYS_getdents64,
+                    self.0,
+                    buffer.as_mut_ptr(),
+                    size_of_val(buffer),
+                )
+            };
+            match usize::try_from(filled) {
+                Err(_) => return Err(Failure::last("getdents64(/proc/self/task)")),
+                Ok(0) => return Ok(()),
+                Ok(filled) => {
+                    // SAFETY: the buffer is initialised and outlives the slice.
+                    let bytes =
+                        unsafe { std::slice::from_raw_parts(buffer.as_ptr().cast::<u8>(), filled) };
+                    entries(bytes).filter_map(|name| name.parse().ok()).for_each(&mut each);
+                }
+            }
+        }
+    }
+
+    /// Reads a file of a thread; nothing when it has ended.
+    fn read<'a>(&self, thread: i32, name: &[u8], buffer: &'a mut [u8]) -> &'a [u8] {
+        let mut path = [0_u8; 24];
+        let end = write_number(&mut path, thread);
+        path[end..end + name.len()].copy_from_slice(name);
+        let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+        // SAFETY: the path ends with a zero; the kernel writes at most the buffer's size into it.
+        unsafe {
+            let file = libc::openat(self.0, path.as_ptr().cast(), flags);
+            if file < 0 {
+                return &[];
+            }
+            let length = libc::read(file, buffer.as_mut_ptr().cast(), buffer.len());
+            libc::close(file);
+            &buffer[..usize::try_from(length).unwrap_or(0)]
+        }
+    }
+
+    /// Whether to send the signal to a thread. One that blocks it is not asked: it may be waiting
+    /// for that very signal in `sigwait`, and would be given ours.
+    fn look(&self, thread: i32, signal: i32) -> Asking {
+        if !self.is_alive(thread) {
+            return Asking::Leave;
+        }
+        let mut buffer = [0; 4096];
+        match parse_blocked(self.read(thread, b"/status", &mut buffer)) {
+            None => Asking::Leave,
+            Some(blocked) if blocked & (1 << (signal - 1)) != 0 => Asking::Later,
+            Some(_) => Asking::Now,
+        }
+    }
+
+    /// Whether the thread runs user code.
+    fn is_alive(&self, thread: i32) -> bool {
+        let mut buffer = [0; 1024];
+        parse_stat(self.read(thread, b"/stat", &mut buffer)).is_some_and(|stat| {
+            !matches!(stat.state, b'Z' | b'X') && stat.flags & KERNEL_WORKER == 0
+        })
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // SAFETY: closes a descriptor that we own.
+        unsafe { libc::close(self.0) };
+    }
+}
+
+/// The line `SigBlk:` of `proc(5)` `status`: the blocked signals, as hexadecimal digits.
+fn parse_blocked(text: &[u8]) -> Option<u64> {
+    let mut lines = text.split(|byte| *byte == b'\n');
+    let digits = lines.find_map(|line| line.strip_prefix(b"SigBlk:"))?;
+    u64::from_str_radix(std::str::from_utf8(digits).ok()?.trim(), 16).ok()
+}
+
+/// Writes a number in decimal; returns its length.
+fn write_number(text: &mut [u8], number: i32) -> usize {
+    let (mut digits, mut rest, mut length) = ([0_u8; 12], number.unsigned_abs(), 0);
+    loop {
+        digits[length] = b'0' + (rest % 10) as u8;
+        (rest, length) = (rest / 10, length + 1);
+        if rest == 0 {
+            break;
+        }
+    }
+    for (place, digit) in text.iter_mut().zip(digits[..length].iter().rev()) {
+        *place = *digit;
+    }
+    length
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU64;
+
+    #[test]
+    fn numbers_are_decimal() {
+        for number in [0, 7, 10, 4_194_304, i32::MAX] {
+            let mut text = [0; 24];
+            let length = write_number(&mut text, number);
+            assert_eq!(std::str::from_utf8(&text[..length]), Ok(number.to_string().as_str()));
+        }
+    }
+
+    #[test]
+    fn blocked_signals_are_read() {
+        let text = b"Name:\tx\nSigPnd:\t0000\nSigBlk:\tfffffffe7ffbfeff\nSigIgn:\t00\n";
+        assert_eq!(parse_blocked(text), Some(0xffff_fffe_7ffb_feff));
+        assert_eq!(parse_blocked(b"SigIgn:\t00"), None);
+    }
+
+    #[test]
+    fn nobody_runs_while_the_world_is_stopped() {
+        static COUNTS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+        static DONE: AtomicBool = AtomicBool::new(false);
+        let signal = take_signal(None).expect("a real-time signal is free");
+        let mut stopper = Stopper::new();
+        std::thread::scope(|scope| {
+            for count in &COUNTS {
+                scope.spawn(|| {
+                    while !DONE.load(Ordering::Relaxed) {
+                        count.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+            let mut rounds = 0;
+            for _ in 0..200 {
+                // Other tests' threads may block signals for a while; the bound then ends a round.
+                let Ok(stopped) = stopper.stop(signal, BOUND) else { continue };
+                let before: [u64; 4] = std::array::from_fn(|n| COUNTS[n].load(Ordering::Relaxed));
+                pause();
+                let after: [u64; 4] = std::array::from_fn(|n| COUNTS[n].load(Ordering::Relaxed));
+                drop(stopped);
+                assert_eq!(before, after);
+                rounds += 1;
+            }
+            DONE.store(true, Ordering::Relaxed);
+            assert!(rounds > 0);
+        });
+    }
+}
