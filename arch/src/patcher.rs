@@ -173,21 +173,27 @@ impl Patcher {
     ///
     /// `address..address + length` is loaded text, and `length` is at most 16.
     #[must_use]
+    #[inline]
     pub unsafe fn code(&self, address: usize, length: usize) -> [u8; 16] {
         let mut bytes = [0; 16];
         let from = address as *const u8;
         // SAFETY: readable by the caller; nobody else writes text while we own the patcher.
         unsafe { from.copy_to_nonoverlapping(bytes.as_mut_ptr(), length.min(16)) };
-        if !self.trapping.is_empty()
-            && let Ok(index) = self.trapping.binary_search_by_key(&address, |poke| poke.address)
-        {
+        if !self.trapping.is_empty() {
+            self.see_through_trap(address, &mut bytes);
+        }
+        bytes
+    }
+
+    #[cold]
+    fn see_through_trap(&self, address: usize, bytes: &mut [u8; 16]) {
+        if let Ok(index) = self.trapping.binary_search_by_key(&address, |poke| poke.address) {
             let poke = &self.trapping[index];
             let field = usize::from(poke.field);
             bytes[..field].copy_from_slice(&poke.head[..field]);
             let width = usize::from(poke.width);
             bytes[field..field + width].copy_from_slice(&poke.new.to_le_bytes()[..width]);
         }
-        bytes
     }
 
     /// Carries out a batch by the best protocol that can be used; `commit` is called at the one

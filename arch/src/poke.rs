@@ -29,18 +29,21 @@ pub struct Poke {
 impl Poke {
     /// Address of the first byte that may change.
     #[must_use]
+    #[inline]
     pub fn field_address(&self) -> usize {
         self.address + usize::from(self.field)
     }
 
     /// The first byte of the instruction after the change.
     #[must_use]
+    #[inline]
     pub fn new_first_byte(&self) -> u8 {
         if self.field == 0 { self.new.to_le_bytes()[0] } else { self.head[0] }
     }
 
     /// The first byte of the instruction before the change.
     #[must_use]
+    #[inline]
     pub fn old_first_byte(&self) -> u8 {
         if self.field == 0 { self.old.to_le_bytes()[0] } else { self.head[0] }
     }
@@ -66,6 +69,7 @@ impl Poke {
 
     /// Whether the change alters nothing.
     #[must_use]
+    #[inline]
     pub fn is_idle(&self) -> bool {
         self.old == self.new
     }

@@ -84,7 +84,9 @@ mod fork {
     use std::cell::UnsafeCell;
     use std::sync::Once;
 
-    use super::{Locked, lock};
+    use std::sync::atomic::Ordering;
+
+    use super::{Locked, OWNER, lock, thread_id};
 
     struct Held(UnsafeCell<Option<Locked>>);
 
@@ -106,13 +108,21 @@ mod fork {
         drop(unsafe { (*HELD.0.get()).take() });
     }
 
+    extern "C" fn release_in_child() {
+        release();
+        if OWNER.load(Ordering::Relaxed) != 0 {
+            // The thread that forked held the lock and goes on holding it, under another id here.
+            OWNER.store(thread_id(), Ordering::Relaxed);
+        }
+    }
+
     /// Makes `fork` take the lock, from now on.
     pub(crate) fn watch() {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
             // SAFETY: the three functions are sound at any fork. Without memory for the
             // registration `fork` goes on as it would without us.
-            unsafe { libc::pthread_atfork(Some(prepare), Some(release), Some(release)) };
+            unsafe { libc::pthread_atfork(Some(prepare), Some(release), Some(release_in_child)) };
         });
     }
 }

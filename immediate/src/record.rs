@@ -153,6 +153,7 @@ pub(crate) enum Form {
 
 impl Form {
     /// Whether the branch is taken when the variable has these bits.
+    #[inline]
     pub(crate) fn is_taken(&self, descriptor: &Descriptor, bits: u128) -> bool {
         let bits = bits as u64;
         match *self {
@@ -294,6 +295,7 @@ impl Tables {
     }
 
     /// The site, resolved; `None` for what no template writes.
+    #[inline]
     pub(crate) fn site(&self, index: SiteIndex) -> Option<Site> {
         let place = (index.0 & INDEX_MASK) as usize;
         let record = self.record(index);

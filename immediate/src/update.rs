@@ -70,9 +70,8 @@ fn carry_out(
         pokes.reserve(entry.site_count());
         for (module, index) in registry.sites_of(entry) {
             let state = State { descriptor: entry.descriptor, from: Some(old), to: new };
-            let poke = poke(&registry.patcher, module, index, &state)
-                .map_err(|mismatch| Error::Site { variable: entry.descriptor.name(), mismatch })?;
-            pokes.extend(poke);
+            add_poke(&registry.patcher, module, index, &state, &mut pokes)
+                .map_err(|mismatch| site_error(entry.descriptor, mismatch))?;
         }
     }
     // A value that no site reads needs no code to change, so no protocol either. It is refused all
@@ -112,11 +111,10 @@ pub(crate) fn bring_up(registry: &mut Registry, place: usize) -> Result<(), Erro
         let mut changed = false;
         for (module, index) in registry.sites_in(entry, place) {
             if all || Tables::is_test(index) {
-                let poke = poke(&registry.patcher, module, index, &state).map_err(|mismatch| {
-                    Error::Site { variable: entry.descriptor.name(), mismatch }
-                })?;
-                changed |= poke.is_some();
-                pokes.extend(poke);
+                let before = pokes.len();
+                add_poke(&registry.patcher, module, index, &state, &mut pokes)
+                    .map_err(|mismatch| site_error(entry.descriptor, mismatch))?;
+                changed |= pokes.len() > before;
             }
         }
         if changed {
@@ -134,6 +132,12 @@ pub(crate) fn bring_up(registry: &mut Registry, place: usize) -> Result<(), Erro
     unsafe { registry.patcher.apply_unseen(&mut pokes) }.map_err(Error::from)
 }
 
+#[cold]
+#[allow(clippy::boxed_local)] // as it comes
+fn site_error(descriptor: &Descriptor, mismatch: Box<Mismatch>) -> Error {
+    Error::Site { variable: descriptor.name(), mismatch: *mismatch }
+}
+
 /// What a variable's sites hold and what they shall.
 struct State {
     descriptor: &'static Descriptor,
@@ -142,15 +146,22 @@ struct State {
     to: u128,
 }
 
-/// The change of one site; `None` when its instruction stays.
-fn poke(
+/// Adds the change of one site; nothing when its instruction stays.
+///
+/// It writes the poke where it stays: a result that is handed back is copied, and a copy of what
+/// was just written in smaller pieces costs more than making it.
+#[inline]
+fn add_poke(
     patcher: &Patcher,
     module: &Module,
     index: SiteIndex,
     state: &State,
-) -> Result<Option<Poke>, Mismatch> {
+    pokes: &mut Vec<Poke>,
+) -> Result<(), Box<Mismatch>> {
     let code = module.tables.code(index);
-    let bad = |expected: &str| Mismatch { address: code, found: vec![], expected: expected.into() };
+    let bad = |expected: &str| {
+        Box::new(Mismatch { address: code, found: vec![], expected: expected.into() })
+    };
     let site =
         module.tables.site(index).ok_or_else(|| bad("a kind of site that does not exist"))?;
     let descriptor = state.descriptor;
@@ -164,11 +175,11 @@ fn poke(
                 return Err(bad("code inside its module's text"));
             }
             if old == new {
-                return Ok(None);
+                return Ok(());
             }
             // SAFETY: the module's text is loaded while it is registered.
             let bytes = unsafe { patcher.code(code, length) };
-            imp::value_poke(code, &bytes[..length], width, old, new).map(Some)
+            pokes.push(imp::value_poke(code, &bytes[..length], width, old, new)?);
         }
         Form::Branch { target, .. } => {
             let old = match state.from {
@@ -180,11 +191,12 @@ fn poke(
                 return Err(bad("code and target inside its module's text"));
             }
             if old == new {
-                return Ok(None);
+                return Ok(());
             }
             // SAFETY: the module's text is loaded while it is registered.
             let bytes = unsafe { patcher.code(code, imp::BRANCH_LENGTH) };
-            imp::branch_poke(code, &bytes[..imp::BRANCH_LENGTH], target, old, new).map(Some)
+            pokes.push(imp::branch_poke(code, &bytes[..imp::BRANCH_LENGTH], target, old, new)?);
         }
     }
+    Ok(())
 }

@@ -44,8 +44,9 @@ pub fn probe(_store: impl Fn(usize, u32) -> Result<(), Failure>) -> Result<(), R
     Err(Reason::NoSites)
 }
 
-fn no_sites(address: usize) -> Mismatch {
-    Mismatch { address, found: Vec::new(), expected: "nothing: this build has no sites".into() }
+fn no_sites(address: usize) -> Box<Mismatch> {
+    let expected = "nothing: this build has no sites".into();
+    Box::new(Mismatch { address, found: Vec::new(), expected })
 }
 
 /// There is no value site to change.
@@ -53,7 +54,7 @@ fn no_sites(address: usize) -> Mismatch {
 /// # Errors
 ///
 /// Always: this target has no sites.
-pub fn value_poke(address: usize, _: &[u8], _: u8, _: u64, _: u64) -> Result<Poke, Mismatch> {
+pub fn value_poke(address: usize, _: &[u8], _: u8, _: u64, _: u64) -> Result<Poke, Box<Mismatch>> {
     Err(no_sites(address))
 }
 
@@ -62,7 +63,13 @@ pub fn value_poke(address: usize, _: &[u8], _: u8, _: u64, _: u64) -> Result<Pok
 /// # Errors
 ///
 /// Always: this target has no sites.
-pub fn branch_poke(address: usize, _: &[u8], _: usize, _: bool, _: bool) -> Result<Poke, Mismatch> {
+pub fn branch_poke(
+    address: usize,
+    _: &[u8],
+    _: usize,
+    _: bool,
+    _: bool,
+) -> Result<Poke, Box<Mismatch>> {
     Err(no_sites(address))
 }
 

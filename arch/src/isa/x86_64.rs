@@ -75,6 +75,7 @@ pub enum Instruction {
 impl Instruction {
     /// Length in bytes.
     #[must_use]
+    #[inline]
     pub fn length(&self) -> usize {
         match *self {
             Instruction::Move { field, width, .. } => usize::from(field) + usize::from(width),
@@ -85,6 +86,7 @@ impl Instruction {
 
 /// Bytes of code that must be read to decode a site for a value of `width` bytes.
 #[must_use]
+#[inline]
 pub fn value_length(width: u8) -> usize {
     if width > 4 { LONGEST } else { 6 }
 }
@@ -98,6 +100,7 @@ pub fn value_length(width: u8) -> usize {
 /// assert_eq!(decode(&[0xcc, 0, 0, 0, 0]), None);
 /// ```
 #[must_use]
+#[inline]
 pub fn decode(code: &[u8]) -> Option<Instruction> {
     if code.get(..BRANCH_LENGTH) == Some(&NOP) {
         return Some(Instruction::Nop);
@@ -137,6 +140,7 @@ pub fn decode(code: &[u8]) -> Option<Instruction> {
 /// assert_eq!(encode_branch(0x1000, 0x1_0000_0000, true), None);
 /// ```
 #[must_use]
+#[inline]
 pub fn encode_branch(address: usize, target: usize, taken: bool) -> Option<[u8; BRANCH_LENGTH]> {
     let next = address.wrapping_add(BRANCH_LENGTH);
     let displacement = i32::try_from(target.wrapping_sub(next).cast_signed()).ok()?;
@@ -147,11 +151,13 @@ pub fn encode_branch(address: usize, target: usize, taken: bool) -> Option<[u8; 
     Some([JMP, a, b, c, d])
 }
 
-fn word(bytes: [u8; BRANCH_LENGTH]) -> u64 {
+#[inline]
+const fn word(bytes: [u8; BRANCH_LENGTH]) -> u64 {
     let [a, b, c, d, e] = bytes;
     u64::from_le_bytes([a, b, c, d, e, 0, 0, 0])
 }
 
+#[inline]
 fn head(code: &[u8]) -> [u8; 2] {
     [code.first().copied().unwrap_or(0), code.get(1).copied().unwrap_or(0)]
 }
@@ -162,13 +168,14 @@ fn head(code: &[u8]) -> [u8; 2] {
 /// # Errors
 ///
 /// [`Mismatch`] when the code is not a move of exactly `old`.
+#[inline]
 pub fn value_poke(
     address: usize,
     code: &[u8],
     width: u8,
     old: u64,
     new: u64,
-) -> Result<Poke, Mismatch> {
+) -> Result<Poke, Box<Mismatch>> {
     let expected_width = if width > 4 { 8 } else { 4 };
     match decode(code) {
         Some(Instruction::Move { bits, field, width, .. })
@@ -176,15 +183,24 @@ pub fn value_poke(
         {
             Ok(Poke { address, old, new, field, width, head: head(code) })
         }
-        found => {
-            let length = found.map_or(code.len(), |instruction| instruction.length());
-            Err(Mismatch {
-                address,
-                found: code[..length.min(code.len())].to_vec(),
-                expected: format!("mov with the {expected_width}-byte immediate {old:#x}"),
-            })
-        }
+        found => Err(not_the_move(address, code, found, expected_width, old)),
     }
+}
+
+#[cold]
+fn not_the_move(
+    address: usize,
+    code: &[u8],
+    found: Option<Instruction>,
+    width: u8,
+    old: u64,
+) -> Box<Mismatch> {
+    let length = found.map_or(code.len(), |instruction| instruction.length());
+    Box::new(Mismatch {
+        address,
+        found: code[..length.min(code.len())].to_vec(),
+        expected: format!("mov with the {width}-byte immediate {old:#x}"),
+    })
 }
 
 /// The change of a branch site at `address`, whose bytes are `code`.
@@ -193,36 +209,52 @@ pub fn value_poke(
 ///
 /// [`Mismatch`] when the code is not the `nop` or the jump to `target` that `old` says, or the
 /// target is out of reach.
+#[inline]
 pub fn branch_poke(
     address: usize,
     code: &[u8],
     target: usize,
     old: bool,
     new: bool,
-) -> Result<Poke, Mismatch> {
-    let mismatch = |expected: String| Mismatch {
-        address,
-        found: code[..BRANCH_LENGTH.min(code.len())].to_vec(),
-        expected,
+) -> Result<Poke, Box<Mismatch>> {
+    // In words, not bytes: a load across what was stored byte by byte waits for the stores.
+    let (Some(jump), Some(found)) = (jump_word(address, target), branch_word(code)) else {
+        return Err(not_the_branch(address, code, target, old));
     };
-    let encoded = |taken| {
-        encode_branch(address, target, taken).ok_or_else(|| {
-            mismatch(format!("a jump to {target:#x}, which a 32-bit displacement cannot reach"))
-        })
-    };
-    let (before, after) = (encoded(old)?, encoded(new)?);
-    if code.get(..BRANCH_LENGTH) != Some(&before) {
-        let what = if old { format!("jmp {target:#x}") } else { "the 5-byte nop".into() };
-        return Err(mismatch(what));
+    let nop = const { word(NOP) };
+    let (before, after) = (if old { jump } else { nop }, if new { jump } else { nop });
+    if found != before {
+        return Err(not_the_branch(address, code, target, old));
     }
-    Ok(Poke {
-        address,
-        old: word(before),
-        new: word(after),
-        field: 0,
-        width: BRANCH_LENGTH as u8,
-        head: head(code),
-    })
+    let head = [before as u8, (before >> 8) as u8];
+    Ok(Poke { address, old: before, new: after, field: 0, width: BRANCH_LENGTH as u8, head })
+}
+
+/// The bytes of `jmp target` as a number.
+#[inline]
+fn jump_word(address: usize, target: usize) -> Option<u64> {
+    let next = address.wrapping_add(BRANCH_LENGTH);
+    let displacement = i32::try_from(target.wrapping_sub(next).cast_signed()).ok()?;
+    Some(u64::from(JMP) | u64::from(displacement.cast_unsigned()) << 8)
+}
+
+/// The bytes of a branch site as a number.
+#[inline]
+fn branch_word(code: &[u8]) -> Option<u64> {
+    let (low, rest) = code.split_first_chunk()?;
+    Some(u64::from(u32::from_le_bytes(*low)) | u64::from(*rest.first()?) << 32)
+}
+
+#[cold]
+fn not_the_branch(address: usize, code: &[u8], target: usize, old: bool) -> Box<Mismatch> {
+    let expected = if encode_branch(address, target, true).is_none() {
+        format!("a jump to {target:#x}, which a 32-bit displacement cannot reach")
+    } else if old {
+        format!("jmp {target:#x}")
+    } else {
+        "the 5-byte nop".into()
+    };
+    Box::new(Mismatch { address, found: code[..BRANCH_LENGTH.min(code.len())].to_vec(), expected })
 }
 
 /// What the instruction of `poke` does when its field holds `field`.
@@ -384,9 +416,10 @@ macro_rules! __x86_64_value {
                 "2:",
                 "mov {out:e}, {bits}",
                 ".endif",
-                ".reloc 2b, R_X86_64_NONE, {variable}",
+                ".reloc 2b, R_X86_64_NONE, 3f",
                 ".pushsection immediate_sites_0_1_0,\"aR\",@progbits",
                 ".balign 4",
+                "3:",
                 ".long 2b - .",
                 ".long {variable}@GOTPCREL",
                 ".long 0",
@@ -426,9 +459,10 @@ macro_rules! __x86_64_branch {
                 ".else",
                 ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00",
                 ".endif",
-                ".reloc 2b, R_X86_64_NONE, {variable}",
+                ".reloc 2b, R_X86_64_NONE, 3f",
                 ".pushsection immediate_sites_0_1_0,\"aR\",@progbits",
                 ".balign 4",
+                "3:",
                 ".long 2b - .",
                 ".long {variable}@GOTPCREL + {kind}",
                 ".long {target} - .",
@@ -465,10 +499,10 @@ macro_rules! __x86_64_comparison {
                 ".else",
                 ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00",
                 ".endif",
-                ".reloc 2b, R_X86_64_NONE, {variable} + {operator}",
-                ".reloc 2b, R_X86_64_NONE, {variable} + {constant}",
+                ".reloc 2b, R_X86_64_NONE, 3f",
                 ".pushsection immediate_comparisons_0_1_0,\"aR\",@progbits",
                 ".balign 8",
+                "3:",
                 ".long 2b - .",
                 ".long {variable}@GOTPCREL + {kind}",
                 ".long {target} - .",
@@ -502,10 +536,10 @@ macro_rules! __x86_64_test {
                 ".p2align 3,,4",
                 "2:",
                 ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00",
-                ".reloc 2b, R_X86_64_NONE, {variable}",
-                ".reloc 2b, R_X86_64_NONE, {test}",
+                ".reloc 2b, R_X86_64_NONE, 3f",
                 ".pushsection immediate_tests_0_1_0,\"aR\",@progbits",
                 ".balign 4",
+                "3:",
                 ".long 2b - .",
                 ".long {variable}@GOTPCREL + {kind}",
                 ".long {target} - .",

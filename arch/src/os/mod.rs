@@ -8,6 +8,7 @@
 //! | `text` | `Segment`, `open()`: text becomes writable and is put back as it was found |
 //! | `threads` | `Watch`: how many threads there are, and whether each can take a trap |
 //! | `trap` | the trap handler: `install()` it, `look()` whether it still is ours; it passes on what is not |
+//! | `mask` | `hold_back()`: no signal handler runs on this thread meanwhile |
 //! | `stop` | `Stopper`: every other thread waits in a signal handler |
 //! | `context` | the registers of a trapped thread |
 
@@ -16,10 +17,10 @@ cfg_select! {
         mod linux;
         #[cfg(feature = "faults")]
         pub use linux::faults;
-        pub use linux::{Failure, barrier, context, stop, text, threads, trap};
+        pub use linux::{Failure, barrier, context, mask, stop, text, threads, trap};
     }
     _ => {
         mod none;
-        pub use none::{Failure, barrier, stop, text, threads, trap};
+        pub use none::{Failure, barrier, mask, stop, text, threads, trap};
     }
 }

@@ -116,6 +116,7 @@ pub(crate) unsafe fn run(text: &OpenText<'_>, pokes: &[Poke], commit: impl FnOnc
 /// # Safety
 ///
 /// The site lies in the open text, and no processor runs the bytes behind its first.
+#[inline]
 pub(crate) unsafe fn store_remainder(text: &OpenText<'_>, poke: &Poke) -> Result<(), Failure> {
     let (address, bits, width) = if poke.field == 0 {
         (poke.address + 1, poke.new >> 8, poke.width - 1)

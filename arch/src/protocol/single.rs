@@ -16,8 +16,8 @@
 #![allow(unsafe_code)]
 
 use super::int3::store_remainder;
-use crate::os::Failure;
 use crate::os::text::OpenText;
+use crate::os::{Failure, mask};
 use crate::poke::Poke;
 use crate::published;
 
@@ -39,6 +39,8 @@ pub(crate) unsafe fn run(
     pokes: &[Poke],
     commit: impl FnOnce(),
 ) -> Result<(), Failure> {
+    // A handler that ran on this thread in the middle of a store would execute half an instruction.
+    let _held_back = mask::hold_back();
     // 0. Only `procmem` can fail. What is stored here changes nothing, but a page that the kernel will
     // not let us write, or has no memory to copy, is found before the first change.
     if text.can_fail() {

@@ -4,6 +4,7 @@ pub mod barrier;
 pub mod context;
 #[cfg(feature = "faults")]
 pub mod faults;
+pub mod mask;
 pub mod stop;
 pub mod text;
 pub mod threads;

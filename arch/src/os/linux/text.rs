@@ -263,6 +263,7 @@ impl OpenText<'_> {
     /// # Errors
     ///
     /// The failure of `pwrite`; nothing was stored.
+    #[inline]
     pub unsafe fn store_byte(&self, address: usize, byte: u8) -> Result<(), Failure> {
         if let Some(done) = self.through_memory(address, &[byte]) {
             return done;
@@ -281,6 +282,7 @@ impl OpenText<'_> {
     /// # Errors
     ///
     /// The failure of `pwrite`.
+    #[inline]
     pub unsafe fn store_aligned(&self, address: usize, word: u64) -> Result<(), Failure> {
         if let Some(done) = self.through_memory(address, &word.to_le_bytes()) {
             return done;
@@ -300,6 +302,7 @@ impl OpenText<'_> {
     /// # Errors
     ///
     /// The failure of `pwrite`.
+    #[inline]
     pub unsafe fn store_four(&self, address: usize, word: u32) -> Result<(), Failure> {
         if let Some(done) = self.through_memory(address, &word.to_le_bytes()) {
             return done;

@@ -10,10 +10,10 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-use super::{Failure, own_id};
+use super::{Failure, own_id, stop};
 use crate::status::Reason;
 
 /// Descriptors that are kept open between batches, one a thread, to save opening them anew.
@@ -25,6 +25,8 @@ const HANDLERS_FRESH: Duration = Duration::from_millis(10);
 /// `TRIES` times this is meant.
 const PAUSE: Duration = Duration::from_micros(100);
 const TRIES: usize = 20;
+/// How long a thread may stay inside the C library with its signals blocked.
+const LIBC_PATIENCE: Duration = Duration::from_secs(2);
 /// `PF_IO_WORKER` and `PF_USER_WORKER` of the kernel's `sched.h`: threads of the process that never
 /// run user code and block every signal (io_uring's workers).
 pub(super) const KERNEL_WORKER: u64 = 0x10 | 0x4000;
@@ -54,6 +56,12 @@ impl Watch {
         Watch { process: 0, directory: None, kept: Vec::new(), handlers_looked_at: None }
     }
 
+    /// The process, as [`is_alone`](Watch::is_alone) last found it.
+    #[must_use]
+    pub fn process(&self) -> u32 {
+        self.process
+    }
+
     fn directory(&mut self) -> io::Result<&File> {
         let process = std::process::id();
         if self.process != process {
@@ -67,13 +75,9 @@ impl Watch {
 
     /// Whether the calling thread is the only one of the process.
     ///
-    /// `false` also where that cannot be known. The kernel counts the threads in the links of
-    /// `/proc/self/task` (`proc_task_getattr`): two, and one a thread.
+    /// `false` also where that cannot be known.
     pub fn is_alone(&mut self) -> bool {
-        if Failure::due("fstat(/proc/self/task)").is_err() {
-            return false;
-        }
-        self.directory().and_then(File::metadata).is_ok_and(|task| task.nlink() == 3)
+        self.directory().and_then(count).is_ok_and(|count| count == 1)
     }
 
     /// Looks whether every thread can take a SIGTRAP, now and in every handler.
@@ -82,31 +86,67 @@ impl Watch {
     ///
     /// The first reason found why not, or why it cannot be known.
     pub fn can_all_trap(&mut self) -> Result<(), Reason> {
-        let own = own_mask();
-        if own & trap_bit() != 0 {
-            return Err(Reason::ThreadBlocksTrap { thread: own_id() });
+        let own = own_id();
+        if own_mask() & trap_bit() != 0 {
+            return Err(Reason::ThreadBlocksTrap { thread: own });
+        }
+        let quick = self.look_at_kept(own).map_err(Reason::unreadable)?;
+        let caught = match quick {
+            Some(caught) => caught,
+            None => {
+                // Where no other thread's `stat` is read, each signal may have a handler.
+                let mut caught = None;
+                for thread in self.list().map_err(Reason::unreadable)? {
+                    if thread != own {
+                        caught = Some(caught.unwrap_or(0) | self.settle(thread)?);
+                    }
+                }
+                caught.unwrap_or(u64::MAX)
+            }
+        };
+        self.can_trap_in_handlers(caught)
+    }
+
+    /// The quick look: when the threads with kept descriptors and the caller are as many as the
+    /// process has, and all of these still exist, there are no others, and the list need not be
+    /// read. Tells what they catch; `None` when it takes the long look.
+    ///
+    /// The count comes first: a thread that is found to exist later existed when it was made.
+    fn look_at_kept(&mut self, own: i32) -> io::Result<Option<u64>> {
+        let directory = self.directory()?;
+        let count = count(directory)?;
+        let others = self.kept.iter().filter(|(thread, _)| *thread != own).count();
+        if others == 0 || count != others + 1 {
+            return Ok(None);
         }
         let mut caught = 0;
-        for thread in self.list().map_err(Reason::unreadable)? {
-            if thread == own_id() {
-                continue;
+        for (_, file) in self.kept.iter().filter(|(thread, _)| *thread != own) {
+            match read_stat(file)? {
+                Some(stat) if stat.flags & KERNEL_WORKER != 0 => {}
+                Some(stat) if matches!(stat.state, b'Z' | b'X') => return Ok(None),
+                Some(stat) if stat.blocked & trap_bit() == 0 => caught |= stat.caught,
+                _ => return Ok(None),
             }
-            caught |= self.settle(thread)?;
         }
-        self.can_trap_in_handlers(caught)
+        Ok(Some(caught))
     }
 
     /// Waits until a thread can trap, if it blocks SIGTRAP only for a moment; tells what it
     /// catches.
     fn settle(&mut self, thread: i32) -> Result<u64, Reason> {
-        for _ in 0..TRIES {
+        let (mut tries, started) = (0, Instant::now());
+        while tries < TRIES {
             match self.stat(thread).map_err(Reason::unreadable)? {
                 None => return Ok(0),
                 Some(stat) if stat.flags & KERNEL_WORKER != 0 => return Ok(0),
                 Some(stat) if matches!(stat.state, b'Z' | b'X') => return Ok(0),
                 Some(stat) if stat.blocked & trap_bit() == 0 => return Ok(stat.caught),
-                Some(_) => std::thread::sleep(PAUSE),
+                // Only the C library itself can block its own two signals, and it runs no code of
+                // the program then: that passes, however long the thread waits for a processor.
+                Some(_) if is_within_libc(thread) && started.elapsed() < LIBC_PATIENCE => {}
+                Some(_) => tries += 1,
             }
+            std::thread::sleep(PAUSE);
         }
         Err(Reason::ThreadBlocksTrap { thread })
     }
@@ -144,31 +184,18 @@ impl Watch {
 
     /// What `stat` says of a thread; `None` when it has ended.
     fn stat(&mut self, thread: i32) -> io::Result<Option<Stat>> {
-        Failure::due("read(/proc/self/task/stat)")?;
-        let mut buffer = [0; 1024];
-        let read = |file: &File, buffer: &mut [u8]| match file.read_at(buffer, 0) {
-            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(0),
-            other => other,
-        };
-        let length = if let Some((_, file)) = self.kept.iter().find(|(kept, _)| *kept == thread) {
-            read(file, &mut buffer)?
-        } else {
-            let file = match File::open(format!("/proc/self/task/{thread}/stat")) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-                other => other?,
-            };
-            let length = read(&file, &mut buffer)?;
-            if self.kept.len() < KEPT {
-                self.kept.push((thread, file));
-            }
-            length
-        };
-        if length == 0 {
-            return Ok(None);
+        if let Some((_, file)) = self.kept.iter().find(|(kept, _)| *kept == thread) {
+            return read_stat(file);
         }
-        parse_stat(&buffer[..length])
-            .map(Some)
-            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "unexpected /proc stat"))
+        let file = match File::open(format!("/proc/self/task/{thread}/stat")) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            other => other?,
+        };
+        let stat = read_stat(&file)?;
+        if self.kept.len() < KEPT {
+            self.kept.push((thread, file));
+        }
+        Ok(stat)
     }
 
     /// Looks at the masks of the handlers that are installed; `caught` holds the signals up to 31
@@ -192,6 +219,46 @@ impl Default for Watch {
     fn default() -> Self {
         Watch::new()
     }
+}
+
+/// How many threads the process has: the kernel counts them in the links of `/proc/self/task`
+/// (`proc_task_getattr`), two and one a thread. `fstat` asks for no more than that.
+fn count(directory: &File) -> io::Result<usize> {
+    Failure::due("fstat(/proc/self/task)")?;
+    let mut stat = std::mem::MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: a descriptor that is open, and memory that we own.
+    if unsafe { libc::fstat(directory.as_raw_fd(), stat.as_mut_ptr()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: written by the call that succeeded.
+    let links = unsafe { stat.assume_init() }.st_nlink;
+    Ok(usize::try_from(links).unwrap_or(0).saturating_sub(2))
+}
+
+/// What an open `stat` says; `None` when its thread has ended.
+fn read_stat(file: &File) -> io::Result<Option<Stat>> {
+    Failure::due("read(/proc/self/task/stat)")?;
+    let mut buffer = [0; 1024];
+    let length = match file.read_at(&mut buffer, 0) {
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => 0,
+        other => other?,
+    };
+    if length == 0 {
+        return Ok(None);
+    }
+    parse_stat(&buffer[..length])
+        .map(Some)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "unexpected /proc stat"))
+}
+
+/// Whether a thread blocks the two signals that are the C library's own (`nptl(7)`), which
+/// `pthread_sigmask` never does. `stat` shows the first 31 signals, `status` all.
+fn is_within_libc(thread: i32) -> bool {
+    let own = bit(32) | bit(33);
+    std::fs::read(format!("/proc/self/task/{thread}/status"))
+        .ok()
+        .and_then(|text| parse_blocked(&text))
+        .is_some_and(|blocked| blocked & own == own)
 }
 
 fn bit(signal: i32) -> u64 {
@@ -224,6 +291,8 @@ fn handler_blocks_trap(signal: i32) -> bool {
     let action = unsafe { action.assume_init() };
     action.sa_sigaction != libc::SIG_DFL
         && action.sa_sigaction != libc::SIG_IGN
+        // Ours contains no site.
+        && action.sa_sigaction != stop::handler()
         // SAFETY: reads the set.
         && unsafe { libc::sigismember(&raw const action.sa_mask, libc::SIGTRAP) } == 1
 }
@@ -254,6 +323,13 @@ pub(super) fn parse_stat(text: &[u8]) -> Option<Stat> {
     Some(Stat { flags, state, blocked, caught })
 }
 
+/// The line `SigBlk:` of `proc(5)` `status`: the blocked signals, as hexadecimal digits.
+pub(super) fn parse_blocked(text: &[u8]) -> Option<u64> {
+    let mut lines = text.split(|byte| *byte == b'\n');
+    let digits = lines.find_map(|line| line.strip_prefix(b"SigBlk:"))?;
+    u64::from_str_radix(std::str::from_utf8(digits).ok()?.trim(), 16).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,6 +342,13 @@ mod tests {
         assert_eq!((stat.state, stat.flags), (b'S', 4_194_560));
         assert_eq!((stat.blocked, stat.caught), (16, 1_073_746_124));
         assert!(parse_stat(b"42 (short) S 1 2").is_none());
+    }
+
+    #[test]
+    fn blocked_signals_are_read() {
+        let text = b"Name:\tx\nSigPnd:\t0000\nSigBlk:\tfffffffe7ffbfeff\nSigIgn:\t00\n";
+        assert_eq!(parse_blocked(text), Some(0xffff_fffe_7ffb_feff));
+        assert_eq!(parse_blocked(b"SigIgn:\t00"), None);
     }
 
     #[test]

@@ -203,6 +203,19 @@ pub mod threads {
     }
 }
 
+/// Signals are not held back.
+pub mod mask {
+    /// Holds back nothing.
+    #[derive(Debug)]
+    pub struct HeldBack;
+
+    /// Holds back nothing.
+    #[must_use]
+    pub fn hold_back() -> HeldBack {
+        HeldBack
+    }
+}
+
 /// Nobody is stopped.
 pub mod stop {
     use std::time::Duration;
