@@ -1,0 +1,226 @@
+//! One site, a thread that runs through it, and the system calls that a set of it cannot do
+//! without.
+
+#![allow(unsafe_code)]
+
+use std::hint::black_box;
+use std::io;
+use std::os::unix::thread::JoinHandleExt;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use immediate::{Immediate, Protocol, immediate, immediate_if};
+
+use crate::worker;
+
+/// The variable with the one site.
+#[immediate]
+static SWITCH: Immediate<bool> = Immediate::new(false);
+
+/// The contender that sets the variable.
+pub const SET: &str = "set";
+/// The contender that makes the system calls and nothing else.
+pub const CALLS: &str = "calls";
+/// The role of a worker with one thread.
+pub const ALONE: &str = "one_site_alone";
+/// The role of a worker with a second thread that runs through the site.
+pub const RUNNING: &str = "one_site_running";
+
+static STOP: AtomicBool = AtomicBool::new(false);
+static PASSES: AtomicU64 = AtomicU64::new(0);
+
+#[inline(never)]
+fn run_through() {
+    let (mut on, mut off) = (0_u64, 0_u64);
+    while !STOP.load(Ordering::Relaxed) {
+        if immediate_if!(SWITCH) {
+            on = black_box(on + 1);
+        } else {
+            off = black_box(off + 1);
+        }
+        PASSES.store(on + off, Ordering::Relaxed);
+    }
+}
+
+/// Serves [`SET`] and [`CALLS`], as a worker in the role [`ALONE`] or [`RUNNING`].
+///
+/// # Errors
+///
+/// Those of the pipes.
+///
+/// # Panics
+///
+/// When the process is not what the role says: the figures would be of something else.
+pub fn serve(role: &str) -> io::Result<()> {
+    let before = immediate::status();
+    let Some(site) = immediate::sites().find(|site| site.variable.ends_with("::SWITCH")) else {
+        println!("plain: this build has no sites");
+        return Ok(());
+    };
+    assert_eq!(SWITCH.site_count(), 1, "the loop has one site");
+    let whole = Text::around(site.address, false).expect("the site is mapped").length;
+    let reader = (role == RUNNING).then(|| std::thread::spawn(run_through));
+    while reader.is_some() && PASSES.load(Ordering::Relaxed) == 0 {
+        std::thread::yield_now();
+    }
+    let protocol = immediate::status().protocol;
+    assert_eq!(protocol == Some(Protocol::Single), reader.is_none(), "{}", immediate::status());
+    let barriers = match protocol {
+        Some(Protocol::Int3) => 3,
+        Some(Protocol::Quadword) => 1,
+        _ => 0,
+    };
+    // Both states of the site have been run, and the page of the site is the process's own.
+    SWITCH.set(true).expect("the variable can be set");
+    SWITCH.set(false).expect("the variable can be set");
+    let mut value = false;
+    // Alone there are no barriers, and nobody to see what a set opens.
+    let text = reader.as_ref().and_then(|_| opened(site.address));
+    if text.is_some() {
+        membarrier(REGISTER_SYNC_CORE);
+    }
+    let opens = match &text {
+        Some(text) => format!(", of which a set opens {} kB", text.length / 1024),
+        None => String::new(),
+    };
+    let greeting = format!(
+        "{} with {} sites of {} variables in {} kB of text{opens}",
+        protocol.map_or("no protocol", Protocol::name),
+        before.sites,
+        before.variables,
+        whole / 1024,
+    );
+    // Without a processor of its own the reader would cost the setter nothing.
+    let busy = |work: &mut dyn FnMut()| match &reader {
+        None => {
+            work();
+            true
+        }
+        Some(reader) => is_busy(reader, work),
+    };
+    let mut set = |iterations| {
+        busy(&mut || {
+            for _ in 0..iterations {
+                value = !value;
+                SWITCH.set(value).expect("the variable can be set");
+            }
+        })
+    };
+    let mut calls = |iterations| {
+        let text = text.as_ref().expect("the site's page is seen writable during a set");
+        assert!(barriers > 0, "a protocol with barriers");
+        busy(&mut || (0..iterations).for_each(|_| text.calls(barriers)))
+    };
+    let result = worker::serve(&greeting, &mut [(SET, &mut set), (CALLS, &mut calls)]);
+    STOP.store(true, Ordering::Relaxed);
+    if let Some(reader) = reader {
+        reader.join().expect("the reader ends");
+    }
+    result
+}
+
+/// Does the work; tells whether the reader and this thread had a processor for nine tenths of it.
+fn is_busy(reader: &JoinHandle<()>, work: &mut dyn FnMut()) -> bool {
+    let mut clock = 0;
+    // SAFETY: the thread has not been joined.
+    let result = unsafe { libc::pthread_getcpuclockid(reader.as_pthread_t(), &raw mut clock) };
+    assert_eq!(result, 0, "a thread has a clock");
+    let clocks = [clock, libc::CLOCK_THREAD_CPUTIME_ID];
+    let before = (Instant::now(), clocks.map(read_clock));
+    work();
+    let least = before.0.elapsed().mul_f64(0.9);
+    clocks.map(read_clock).iter().zip(before.1).all(|(after, before)| *after - before >= least)
+}
+
+fn read_clock(clock: libc::clockid_t) -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes into memory that we own.
+    let result = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    assert_eq!(result, 0, "the clock can be read");
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// What a set makes writable, as the kernel shows it to another thread while sets go on: the calls
+/// that are measured on their own must be those of a set.
+fn opened(site: usize) -> Option<Text> {
+    let (began, found) = (AtomicBool::new(false), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let looker = scope.spawn(|| {
+            began.store(true, Ordering::Relaxed);
+            let end = Instant::now() + PATIENCE;
+            let text = loop {
+                let text = Text::around(site, true);
+                if text.is_some() || Instant::now() > end {
+                    break text;
+                }
+            };
+            found.store(true, Ordering::Relaxed);
+            text
+        });
+        // Until a new thread runs it blocks all signals, and on a busy machine that may be long.
+        while !began.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+        while !found.load(Ordering::Relaxed) {
+            SWITCH.set(true).expect("the variable can be set");
+            SWITCH.set(false).expect("the variable can be set");
+        }
+        looker.join().expect("the looker ends")
+    })
+}
+
+/// How long a writable page is looked for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A mapping that holds a site.
+struct Text {
+    start: usize,
+    length: usize,
+    site: usize,
+}
+
+const SYNC_CORE: libc::c_int = 1 << 5;
+const REGISTER_SYNC_CORE: libc::c_int = 1 << 6;
+
+fn membarrier(command: libc::c_int) {
+    // SAFETY: takes three integers and touches no memory of ours.
+    let result = unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
+    assert_eq!(result, 0, "membarrier: {}", io::Error::last_os_error());
+}
+
+impl Text {
+    /// The mapping around `site`; `None` if it must be writable and is not.
+    fn around(site: usize, writable: bool) -> Option<Self> {
+        let maps = std::fs::read_to_string("/proc/self/maps").expect("maps can be read");
+        maps.lines().find_map(|line| {
+            let (range, rest) = line.split_once(' ')?;
+            let (start, end) = range.split_once('-')?;
+            let start = usize::from_str_radix(start, 16).ok()?;
+            let end = usize::from_str_radix(end, 16).ok()?;
+            let wanted = (start..end).contains(&site) && (!writable || rest.starts_with("rw"));
+            wanted.then_some(Text { start, length: end - start, site })
+        })
+    }
+
+    fn protect(&self, protection: libc::c_int) {
+        // SAFETY: the text of this program, which stays readable and executable.
+        let result =
+            unsafe { libc::mprotect(self.start as *mut libc::c_void, self.length, protection) };
+        assert_eq!(result, 0, "mprotect: {}", io::Error::last_os_error());
+    }
+
+    /// The system calls of one set by a protocol with so many barriers, with a store to the site's
+    /// page before each, so that taking the page's writability away flushes what it would in a set.
+    fn calls(&self, barriers: usize) {
+        self.protect(libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC);
+        for _ in 0..barriers {
+            // SAFETY: the segment is writable, and a byte that is stored as it was changes nothing;
+            // sets are made by this thread.
+            let byte = unsafe { AtomicU8::from_ptr(self.site as *mut u8) };
+            byte.store(byte.load(Ordering::Relaxed), Ordering::Release);
+            membarrier(SYNC_CORE);
+        }
+        self.protect(libc::PROT_READ | libc::PROT_EXEC);
+    }
+}
