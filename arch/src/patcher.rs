@@ -166,19 +166,24 @@ impl Patcher {
         known::set_sites(id, sites);
     }
 
-    /// The instruction bytes at a site, as a thread that runs it sees them: where a failed barrier
-    /// left a trap, what the handler does.
+    /// The bytes of code at a site, up to 16 of the `room` that there are, as a thread that runs it
+    /// sees them: where a failed barrier left a trap, what the handler does.
     ///
     /// # Safety
     ///
-    /// `address..address + length` is loaded text, and `length` is at most 16.
+    /// `address..address + room` is loaded text.
     #[must_use]
     #[inline]
-    pub unsafe fn code(&self, address: usize, length: usize) -> [u8; 16] {
-        let mut bytes = [0; 16];
+    pub unsafe fn code(&self, address: usize, room: usize) -> [u8; 16] {
         let from = address as *const u8;
-        // SAFETY: readable by the caller; nobody else writes text while we own the patcher.
-        unsafe { from.copy_to_nonoverlapping(bytes.as_mut_ptr(), length.min(16)) };
+        let mut bytes = [0; 16];
+        if room >= bytes.len() {
+            // SAFETY: readable by the caller; nobody else writes text while we own the patcher.
+            bytes = unsafe { from.cast::<[u8; 16]>().read_unaligned() };
+        } else {
+            // SAFETY: as above.
+            unsafe { from.copy_to_nonoverlapping(bytes.as_mut_ptr(), room) };
+        }
         if !self.trapping.is_empty() {
             self.see_through_trap(address, &mut bytes);
         }

@@ -336,9 +336,11 @@ impl Module {
         (offsets.collect(), folded)
     }
 
-    /// Whether all of `address..address + length` is this module's text.
-    pub(crate) fn has_text(&self, address: usize, length: usize) -> bool {
-        self.texts.iter().any(|(text, _)| text.start <= address && address + length <= text.end)
+    /// How many bytes of this module's text begin at `address`.
+    #[inline]
+    pub(crate) fn room(&self, address: usize) -> usize {
+        let home = self.texts.iter().find(|(text, _)| (text.start..text.end).contains(&address));
+        home.map_or(0, |(text, _)| text.end - address)
     }
 
     /// How many sites the module has.

@@ -99,7 +99,8 @@ fn carry_out(
 /// Brings the sites of a module that is being loaded up to date: what the built file could not
 /// hold, and variables that were set before the module came.
 ///
-/// A site that cannot be brought up to date makes its variable be refused later; it is returned.
+/// Where it fails, sets of the variables concerned are refused later: their sites are not what they
+/// should be.
 pub(crate) fn bring_up(registry: &mut Registry, place: usize) -> Result<(), Error> {
     let mut pokes = Vec::new();
     let mut stale = Vec::new();
@@ -171,14 +172,15 @@ fn add_poke(
             let new = state.to as u64;
             let width = descriptor.size() as u8;
             let length = imp::value_length(width);
-            if !module.has_text(code, length) {
+            let room = module.room(code);
+            if room < length {
                 return Err(bad("code inside its module's text"));
             }
             if old == new {
                 return Ok(());
             }
             // SAFETY: the module's text is loaded while it is registered.
-            let bytes = unsafe { patcher.code(code, length) };
+            let bytes = unsafe { patcher.code(code, room) };
             pokes.push(imp::value_poke(code, &bytes[..length], width, old, new)?);
         }
         Form::Branch { target, .. } => {
@@ -187,14 +189,15 @@ fn add_poke(
                 None => site.form.is_built_taken(descriptor),
             };
             let new = site.form.is_taken(descriptor, state.to);
-            if !module.has_text(code, imp::BRANCH_LENGTH) || !module.has_text(target, 1) {
+            let room = module.room(code);
+            if room < imp::BRANCH_LENGTH || module.room(target) == 0 {
                 return Err(bad("code and target inside its module's text"));
             }
             if old == new {
                 return Ok(());
             }
             // SAFETY: the module's text is loaded while it is registered.
-            let bytes = unsafe { patcher.code(code, imp::BRANCH_LENGTH) };
+            let bytes = unsafe { patcher.code(code, room) };
             pokes.push(imp::branch_poke(code, &bytes[..imp::BRANCH_LENGTH], target, old, new)?);
         }
     }
