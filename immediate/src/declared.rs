@@ -6,7 +6,7 @@ use immediate_arch::isa::imp;
 
 use crate::comparison::{self, Operator, compare};
 use crate::descriptor::Descriptor;
-use crate::value::{ImmediateValue, constant_bits, from_bits};
+use crate::value::{ImmediateValue, Kind, constant_bits, from_bits};
 use crate::variable::Immediate;
 
 pub use immediate_macros::{branch, read};
@@ -117,6 +117,10 @@ pub const fn is_comparison_built_taken<V: Declared>(
 #[must_use]
 #[allow(unsafe_code)]
 pub fn decode<V: Declared>(bits: u64) -> V::Value {
+    if matches!(<V::Value as ImmediateValue>::KIND, Kind::Bool) {
+        // SAFETY: a `bool` is 0 or 1; said here, it saves an instruction at the site.
+        unsafe { std::hint::assert_unchecked(bits <= 1) };
+    }
     // SAFETY: a site of this variable holds bits of a value of its type: built in or set.
     unsafe { from_bits(bits.into()) }
 }

@@ -39,6 +39,8 @@ pub(crate) struct Module {
     texts: Vec<(KnownText, TextId)>,
     /// Site indices, grouped by variable, sorted by address inside a group.
     order: Box<[SiteIndex]>,
+    /// How many sites it has: an instruction counts once.
+    sites: usize,
     /// Instructions that two variables read; found before the first change.
     folded: Option<Vec<(usize, [SiteIndex; 2])>>,
 }
@@ -182,6 +184,9 @@ impl Registry {
             self.modules.len() - 1
         });
         let order = self.group(place, &tables);
+        let groups = self.entries().flat_map(|(_, entry)| &entry.groups);
+        let sites = groups.filter(|group| group.module == place).map(|group| group.count as usize);
+        let sites = sites.sum();
         for record in tables.variables {
             // SAFETY: the tables are those of a module that is being loaded (R2).
             #[allow(unsafe_code)]
@@ -191,7 +196,7 @@ impl Registry {
         }
         let texts = texts.iter().map(|text| (*text, self.patcher.add_text(*text))).collect();
         self.modules[place] =
-            Some(Module { header, path, base, tables, texts, order, folded: None });
+            Some(Module { header, path, base, tables, texts, order, sites, folded: None });
         place
     }
 
@@ -345,7 +350,7 @@ impl Module {
 
     /// How many sites the module has.
     pub(crate) fn site_count(&self) -> usize {
-        self.order.len()
+        self.sites
     }
 }
 

@@ -50,10 +50,9 @@ pub fn answer(calls: Calls, answer: Answer) {
     };
     let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
     let mut filter = match calls {
-        Calls::All(number) => vec![
-            step(LOAD, 0, 0, NUMBER),
-            step(JUMP_IF_EQUAL, 0, 1, number as u32),
-        ],
+        Calls::All(number) => {
+            vec![step(LOAD, 0, 0, NUMBER), step(JUMP_IF_EQUAL, 0, 1, number as u32)]
+        }
         Calls::WithBits(number, argument, bits) => vec![
             step(LOAD, 0, 0, NUMBER),
             step(JUMP_IF_EQUAL, 0, 3, number as u32),
@@ -63,13 +62,16 @@ pub fn answer(calls: Calls, answer: Answer) {
     };
     filter.push(step(RETURN, 0, 0, verdict));
     filter.push(step(RETURN, 0, 0, RET_ALLOW));
-    let program =
-        libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
     // SAFETY: both calls change only what this process may do; the program outlives its call.
     unsafe {
         assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-        let done =
-            libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, FILTER_FLAG_TSYNC, &raw const program);
+        let done = libc::syscall(
+            libc::SYS_seccomp,
+            SET_MODE_FILTER,
+            FILTER_FLAG_TSYNC,
+            &raw const program,
+        );
         assert_eq!(done, 0, "seccomp: {}", std::io::Error::last_os_error());
     }
 }

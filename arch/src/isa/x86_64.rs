@@ -394,6 +394,12 @@ macro_rules! __x86_64_module {
     };
 }
 
+// Every site carries one relocation more, of the kind that changes nothing, against its own record
+// (`3:`). It keeps the record as long as the code, and it makes the code of two sites differ for a
+// linker that folds identical functions (`--icf=all`): two sites may be the same instruction and
+// still branch on opposite outcomes. Not against the variable: GNU ld cannot resolve that when the
+// variable lies in another shared object.
+
 /// A value site: expands to an expression of type `u64`, the bits of the value zero-extended.
 ///
 /// `size` is the size of the value in bytes (1 to 8), `bits` its built-in bits.
@@ -482,8 +488,7 @@ macro_rules! __x86_64_branch {
 
 /// A branch site that is taken by the outcome of a comparison with a constant.
 ///
-/// `operator` is the comparison's number and `constant` the other side's bits. Both also stand in
-/// relocations at the site, so that identical code folding sees two comparisons as different.
+/// `operator` is the comparison's number and `constant` the other side's bits.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __x86_64_comparison {
