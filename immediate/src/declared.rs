@@ -102,6 +102,10 @@ pub const fn is_comparison_built_taken<V: Declared>(
     operator: Operator,
     constant: V::Value,
 ) -> u32 {
+    if !compares_by_bits::<V>() {
+        // Evaluated in every function that has the comparison, although no site comes of it.
+        return 0;
+    }
     let outcome = compare(
         <V::Value as ImmediateValue>::KIND,
         size_of::<V::Value>(),
