@@ -9,8 +9,7 @@ use crate::isa::imp;
 use crate::known::{self, KnownText, TextId};
 use crate::os::stop::{self, Stopper};
 use crate::os::text::{self, Memory, Segment};
-use crate::os::threads::Watch;
-use crate::os::{barrier, trap};
+use crate::os::{barrier, threads, trap};
 use crate::poke::Poke;
 use crate::protocol::int3::{Cause, End};
 use crate::protocol::stop_world::Stop;
@@ -85,7 +84,6 @@ impl fmt::Display for Refusal {
 pub struct Patcher {
     limits: Limits,
     segments: Vec<Option<Segment>>,
-    watch: Watch,
     /// The process that has prepared the barrier; 0 if none has, or it has failed since.
     barrier_prepared_in: u32,
     memory: Memory,
@@ -107,7 +105,6 @@ impl Patcher {
                 stop_within: None,
             },
             segments: Vec::new(),
-            watch: Watch::new(),
             barrier_prepared_in: 0,
             memory: Memory::new(),
             stopper: Stopper::new(),
@@ -127,8 +124,9 @@ impl Patcher {
     }
 
     /// Whether the calling thread is known to be the only one of the process.
-    pub fn is_alone(&mut self) -> bool {
-        self.watch.is_alone()
+    #[must_use]
+    pub fn is_alone(&self) -> bool {
+        threads::is_alone()
     }
 
     /// Makes a loaded executable range known; batches may then change sites in it.
@@ -273,7 +271,7 @@ impl Patcher {
         pokes: &mut Vec<Poke>,
         commit: impl FnOnce(),
     ) -> Result<Outcome, Refusal> {
-        if !self.watch.is_alone() {
+        if !threads::is_alone() {
             return Err(Refusal::NotSingleThreaded);
         }
         // SAFETY: by the caller.
@@ -291,8 +289,14 @@ impl Patcher {
     /// As for [`Patcher::apply`], and no thread has run the sites or runs them meanwhile.
     pub unsafe fn apply_unseen(&mut self, pokes: &mut Vec<Poke>) -> Result<(), Refusal> {
         // SAFETY: by the caller.
+        if !self.trapping.is_empty() {
+            // Traps that are left stand in text that threads run: not to be taken away unseen.
+            // SAFETY: by the caller.
+            return unsafe { self.apply(pokes, || ()) }.map(|_| ());
+        }
+        // SAFETY: by the caller.
         unsafe { self.carry_out_alone(pokes, || ()) }?;
-        if !self.watch.is_alone() {
+        if !threads::is_alone() {
             // Processors that will run it may hold older bytes of a module that was mapped here.
             let _ = barrier::synchronise();
         }
@@ -341,7 +345,7 @@ impl Patcher {
     fn choose_from(&mut self, tried: &[Rejected]) -> Result<(Protocol, Vec<Rejected>), Refusal> {
         let forced = self.limits.protocol;
         if forced.is_none_or(|only| only == Protocol::Single) && tried.is_empty() {
-            if self.watch.is_alone() {
+            if threads::is_alone() {
                 return Ok((Protocol::Single, Vec::new()));
             }
             if forced.is_some() {
@@ -363,18 +367,19 @@ impl Patcher {
         Err(Refusal::NoProtocol(rejected))
     }
 
-    /// The writers that the next batch of `sites` sites would try, the cheapest first, and why not
-    /// the others.
-    pub fn choose_writer(&mut self, sites: usize) -> (Vec<Writer>, Vec<RejectedWriter>) {
-        self.writers(Protocol::Int3, sites, &[])
+    /// The writer that the next batch of `sites` sites would take, and why not a cheaper one.
+    pub fn choose_writer(&mut self, sites: usize) -> (Option<Writer>, Vec<RejectedWriter>) {
+        let chosen = self.writer(Protocol::Int3, sites, &[]);
+        self.memory.close();
+        chosen
     }
 
-    fn writers(
+    fn writer(
         &mut self,
         protocol: Protocol,
         sites: usize,
         tried: &[RejectedWriter],
-    ) -> (Vec<Writer>, Vec<RejectedWriter>) {
+    ) -> (Option<Writer>, Vec<RejectedWriter>) {
         // A protection change costs the other threads a flush; a store through memory costs one
         // call. Where nobody else runs, the protection change is the cheaper one for any number.
         let few = sites <= FEW_SITES && protocol == Protocol::Int3;
@@ -383,17 +388,17 @@ impl Patcher {
         } else {
             [Writer::Mprotect, Writer::Procmem]
         };
-        let (mut usable, mut rejected) = (Vec::new(), tried.to_vec());
+        let mut rejected = tried.to_vec();
         for writer in order {
             if tried.iter().any(|tried| tried.writer == writer) {
                 continue;
             }
             match self.can_write(protocol, writer) {
-                Ok(()) => usable.push(writer),
+                Ok(()) => return (Some(writer), rejected),
                 Err(reason) => rejected.push(RejectedWriter { writer, reason }),
             }
         }
-        (usable, rejected)
+        (None, rejected)
     }
 
     fn can_write(&mut self, protocol: Protocol, writer: Writer) -> Result<(), Reason> {
@@ -422,7 +427,7 @@ impl Patcher {
         match protocol {
             Protocol::Int3 => {
                 self.prepare_barrier()?;
-                self.watch.can_all_trap()?;
+                threads::can_all_trap()?;
                 trap::look()
             }
             Protocol::Quadword => {
@@ -461,7 +466,6 @@ impl Patcher {
         if !pokes.is_sorted_by_key(|poke| poke.address) {
             pokes.sort_by_key(|poke| poke.address);
         }
-        let (usable, mut rejected_writers) = self.writers(protocol, pokes.len(), tried);
         let signal = match protocol {
             Protocol::Int3 => trap::install().map(|()| 0),
             Protocol::StopWorld => stop::take_signal(self.limits.stop_signal),
@@ -469,26 +473,17 @@ impl Patcher {
         };
         let signal = signal.map_err(Setback::Protocol)?;
         let homes = homes(&self.segments, pokes).map_err(Setback::Final)?;
-        let mut opened = None;
-        for writer in usable {
-            let segments = self.segments.iter().zip(&homes);
-            let segments =
-                segments.filter_map(|(segment, home)| segment.as_ref().filter(|_| *home));
-            let text = match writer {
-                Writer::Mprotect => text::open(segments).map_err(Reason::Failed),
-                Writer::Procmem => self.memory.open(segments),
-            };
-            match text {
-                Ok(text) => {
-                    opened = Some((writer, text));
-                    break;
-                }
-                Err(reason) => rejected_writers.push(RejectedWriter { writer, reason }),
-            }
-        }
-        let Some((writer, text)) = opened else {
+        let (writer, rejected_writers) = self.writer(protocol, pokes.len(), tried);
+        let Some(writer) = writer else {
             return Err(Setback::Final(Refusal::NotWritable(rejected_writers)));
         };
+        let segments = self.segments.iter().zip(&homes);
+        let segments = segments.filter_map(|(segment, home)| segment.as_ref().filter(|_| *home));
+        let text = match writer {
+            Writer::Mprotect => text::open(segments).map_err(Reason::Failed),
+            Writer::Procmem => self.memory.open(segments),
+        };
+        let text = text.map_err(|reason| Setback::Writer(RejectedWriter { writer, reason }))?;
         let bound = self.limits.stop_within.unwrap_or(stop::BOUND);
         // SAFETY: each poke lies in the open text, looked at in `homes`; the rest by the caller. For
         // int3, the handler is installed and `choose_from` has just looked at every thread.
@@ -517,13 +512,15 @@ impl Patcher {
             }
         };
         let left_writable = text.close().err();
+        self.memory.close();
         let cause = match end {
             End::Complete => {
                 self.trapping = Vec::new();
                 None
             }
             End::TrapsStayNew => {
-                self.trapping = pokes.clone();
+                // Both fields new: whatever is published of them again reads new.
+                self.trapping = pokes.iter().map(Poke::settled).collect();
                 self.barrier_prepared_in = 0;
                 None
             }

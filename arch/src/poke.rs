@@ -67,6 +67,13 @@ impl Poke {
         self.head
     }
 
+    /// The change when it is over: old as new.
+    #[must_use]
+    pub fn settled(&self) -> Poke {
+        let over = Poke { old: self.new, ..*self };
+        Poke { head: over.old_head(), ..over }
+    }
+
     /// Whether the change alters nothing.
     #[must_use]
     #[inline]

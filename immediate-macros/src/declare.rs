@@ -4,7 +4,10 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Error, Expr, ExprLit, ItemStatic, Lit, LitStr, Meta, Path, StaticMutability, Token};
+use syn::{
+    Error, Expr, ExprLit, GenericArgument, ItemStatic, Lifetime, Lit, LitStr, Meta, Path,
+    PathArguments, StaticMutability, Token, Type,
+};
 
 /// What stands in the parentheses.
 struct Options {
@@ -15,24 +18,35 @@ struct Options {
 
 const KNOWN: &str = "the options are `name = \"…\"`, `shared` and `crate = path`";
 
+/// An error of the parser, at `option` where the input has ended.
+fn not_known(error: Error, option: Span) -> Error {
+    let at_end = error.to_string().starts_with("unexpected end of input")
+        || error.to_string().starts_with("expected `=`");
+    Error::new(if at_end { option } else { error.span() }, KNOWN)
+}
+
 impl Parse for Options {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         let mut options =
             Options { root: syn::parse_quote!(::immediate), name: None, is_shared: false };
         while !input.is_empty() {
             if input.peek(Token![crate]) {
-                input.parse::<Token![crate]>()?;
-                input.parse::<Token![=]>()?;
-                options.root = input.call(Path::parse_mod_style)?;
+                let place = input.parse::<Token![crate]>()?.span;
+                let known = |error: Error| not_known(error, place);
+                input.parse::<Token![=]>().map_err(known)?;
+                options.root = input.call(Path::parse_mod_style).map_err(known)?;
             } else {
                 let option: Ident =
                     input.parse().map_err(|error| Error::new(error.span(), KNOWN))?;
                 match option.to_string().as_str() {
                     "shared" => options.is_shared = true,
                     "name" => {
-                        input.parse::<Token![=]>()?;
-                        let name: LitStr = input.parse()?;
-                        if name.value().is_empty() || name.value().contains([',', '=', ' ']) {
+                        let known = |error: Error| not_known(error, option.span());
+                        input.parse::<Token![=]>().map_err(known)?;
+                        let name: LitStr = input.parse().map_err(known)?;
+                        let unusable =
+                            |c: char| c == ',' || c == '=' || c.is_whitespace() || c.is_control();
+                        if name.value().is_empty() || name.value().contains(unusable) {
                             let text = "a name is not empty and has no comma, no `=` and no space, \
                                         so that it can stand in IMMEDIATE=name=value,…";
                             return Err(Error::new(name.span(), text));
@@ -43,7 +57,7 @@ impl Parse for Options {
                 }
             }
             if !input.is_empty() {
-                input.parse::<Token![,]>()?;
+                input.parse::<Token![,]>().map_err(|error| Error::new(error.span(), KNOWN))?;
             }
         }
         Ok(options)
@@ -62,6 +76,7 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> syn::Result<Tok
         let text = "an immediate variable is set through `NAME.set(value)`: remove `mut`";
         return Err(Error::new(token.span(), text));
     }
+    check_type(&item.ident, &item.ty)?;
     let ItemStatic { attrs, vis, ident, ty, expr, .. } = &item;
     let plain = ident.to_string();
     let plain = plain.strip_prefix("r#").unwrap_or(&plain);
@@ -75,13 +90,15 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> syn::Result<Tok
         .filter(|attribute| ["cfg", "cfg_attr"].iter().any(|name| attribute.path().is_ident(name)));
     let conditions: Vec<_> = conditions.collect();
     let site = Span::mixed_site();
-    let value = quote_spanned!(ty.span()=> <#ty as #root::__private::IsImmediate>::Value);
+    let written_out = with_lifetimes(ty);
+    let value = quote_spanned!(ty.span()=> <#written_out as #root::__private::IsImmediate>::Value);
     Ok(quote_spanned! {site=>
         #(#attrs)*
         #vis static #ident: #ty = {
             const DESCRIPTOR: &#root::__private::Descriptor =
                 &#root::__private::Descriptor::new::<#value>(
                     || #root::__private::initial::<#value>(#expr),
+                    <#ident as #root::__private::Declared>::BITS,
                     #name,
                     #doc,
                     #root::__private::Place {
@@ -109,6 +126,109 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> syn::Result<Tok
             #root::__private::declare!(#ident);
         };
     })
+}
+
+/// Refuses types that by their spelling are none of a variable, for which the compiler's own errors
+/// would be many. Whatever else is not `Immediate<T>`, behind an alias, the compiler finds.
+fn check_type(name: &Ident, ty: &Type) -> syn::Result<()> {
+    let last = match ty {
+        Type::Path(path) => path.path.segments.last(),
+        Type::Reference(_) | Type::Tuple(_) | Type::Array(_) | Type::Ptr(_) | Type::BareFn(_) => {
+            None
+        }
+        _ => return Ok(()),
+    };
+    let text = match last {
+        Some(last) if last.ident == "Immediate" => {
+            let PathArguments::AngleBracketed(arguments) = &last.arguments else {
+                let text = format!(
+                    "the type of a static is written out: `static {name}: Immediate<T> = …`, with \
+                     the type of its values for `T`"
+                );
+                return Err(Error::new_spanned(ty, text));
+            };
+            return match arguments.args.first() {
+                Some(GenericArgument::Type(value)) => check_value(value),
+                _ => Ok(()),
+            };
+        }
+        Some(last) if !is_value(&last.ident.to_string()) => return Ok(()),
+        _ => {
+            check_value(ty)?;
+            let shown = quote!(#ty).to_string().replace("& ", "&");
+            let value = match shown.rsplit(' ').next().and_then(|last| last.strip_prefix("Atomic"))
+            {
+                Some("Ptr") => "*mut T".to_string(),
+                Some(integer) => integer.to_lowercase(),
+                None => shown,
+            };
+            format!(
+                "a variable is an `Immediate`: write \
+                 `static {name}: Immediate<{value}> = Immediate::new(…);`"
+            )
+        }
+    };
+    Err(Error::new_spanned(ty, text))
+}
+
+/// The type with the lifetimes written out that a static may leave out (Reference, "Lifetime
+/// elision", "const and static elision"); an associated type may not. Those of a `fn` pointer are
+/// its own.
+fn with_lifetimes(ty: &Type) -> Type {
+    let mut ty = ty.clone();
+    match &mut ty {
+        Type::Reference(reference) => {
+            reference.lifetime.get_or_insert_with(|| Lifetime::new("'static", Span::call_site()));
+            *reference.elem = with_lifetimes(&reference.elem);
+        }
+        Type::Ptr(pointer) => *pointer.elem = with_lifetimes(&pointer.elem),
+        Type::Array(array) => *array.elem = with_lifetimes(&array.elem),
+        Type::Slice(slice) => *slice.elem = with_lifetimes(&slice.elem),
+        Type::Paren(paren) => *paren.elem = with_lifetimes(&paren.elem),
+        Type::Group(group) => *group.elem = with_lifetimes(&group.elem),
+        Type::Tuple(tuple) => {
+            tuple.elems.iter_mut().for_each(|element| *element = with_lifetimes(element));
+        }
+        Type::Path(path) => {
+            for segment in &mut path.path.segments {
+                let PathArguments::AngleBracketed(arguments) = &mut segment.arguments else {
+                    continue;
+                };
+                for argument in &mut arguments.args {
+                    if let GenericArgument::Type(inner) = argument {
+                        *inner = with_lifetimes(inner);
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+    ty
+}
+
+/// Whether a type of this name is one of a value, not of a variable.
+fn is_value(name: &str) -> bool {
+    const PRIMITIVE: [&str; 16] = [
+        "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize",
+        "bool", "char", "f32", "f64",
+    ];
+    PRIMITIVE.contains(&name) || name.starts_with("Atomic")
+}
+
+/// Refuses references of two words, for which the compiler says only that something has no size.
+fn check_value(value: &Type) -> syn::Result<()> {
+    let Type::Reference(reference) = value else { return Ok(()) };
+    let is_wide = match &*reference.elem {
+        Type::Slice(_) | Type::TraitObject(_) => true,
+        Type::Path(path) => path.path.is_ident("str"),
+        _ => false,
+    };
+    if !is_wide {
+        return Ok(());
+    }
+    let text = "this reference is two words, an address and what belongs to it, which no instruction \
+                holds: put one reference around it, `&'static &'static …`, with `Immediate::new(&…)`";
+    Err(Error::new_spanned(value, text))
 }
 
 /// The first line of the documentation.

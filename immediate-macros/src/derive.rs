@@ -2,20 +2,42 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{Data, DataEnum, DataStruct, DeriveInput, Error, Fields, Ident, parse_quote};
+use syn::ext::IdentExt;
+use syn::{
+    Data, DataEnum, DataStruct, DeriveInput, Error, Fields, Ident, Path, Type, WherePredicate,
+    parse_quote,
+};
 
 const REPRS: [&str; 10] = ["u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64", "isize"];
 
 pub(crate) fn expand(item: TokenStream) -> syn::Result<TokenStream> {
     let item: DeriveInput = syn::parse2(item)?;
     let reprs = reprs(&item)?;
+    let root = root(&item)?;
     match &item.data {
-        Data::Enum(data) => of_enum(&item, data, &reprs),
-        Data::Struct(data) => of_new_type(&item, data, &reprs),
+        Data::Enum(data) => of_enum(&item, &root, data, &reprs),
+        Data::Struct(data) => of_new_type(&item, &root, data, &reprs),
         Data::Union(_) => {
             Err(Error::new_spanned(&item.ident, "ImmediateValue cannot be derived for a union"))
         }
     }
+}
+
+/// Where the crate is found: `#[immediate_value(crate = path)]`, or `::immediate`.
+fn root(item: &DeriveInput) -> syn::Result<Path> {
+    let mut root = parse_quote!(::immediate);
+    for attribute in &item.attrs {
+        if attribute.path().is_ident("immediate_value") {
+            attribute.parse_nested_meta(|meta| {
+                if !meta.path.is_ident("crate") {
+                    return Err(meta.error("the option is `crate = path`"));
+                }
+                root = meta.value()?.call(Path::parse_mod_style)?;
+                Ok(())
+            })?;
+        }
+    }
+    Ok(root)
 }
 
 /// What stands in `#[repr(…)]`.
@@ -39,8 +61,18 @@ fn reprs(item: &DeriveInput) -> syn::Result<Vec<String>> {
     Ok(reprs)
 }
 
-fn of_enum(item: &DeriveInput, data: &DataEnum, reprs: &[String]) -> syn::Result<TokenStream> {
+fn of_enum(
+    item: &DeriveInput,
+    root: &Path,
+    data: &DataEnum,
+    reprs: &[String],
+) -> syn::Result<TokenStream> {
     let name = &item.ident;
+    if let Some(other) = reprs.iter().find(|repr| !REPRS.contains(&repr.as_str())) {
+        let text =
+            format!("an immediate value has the size of its integer: remove `repr({other})`");
+        return Err(Error::new_spanned(name, text));
+    }
     if !reprs.iter().any(|repr| REPRS.contains(&repr.as_str())) {
         let text = "an enum needs a repr to be an immediate value: write `#[repr(u8)]`";
         return Err(Error::new_spanned(name, text));
@@ -55,11 +87,13 @@ fn of_enum(item: &DeriveInput, data: &DataEnum, reprs: &[String]) -> syn::Result
         return Err(Error::new_spanned(name, "an enum without variants has no value"));
     }
     let variants: Vec<&Ident> = data.variants.iter().map(|variant| &variant.ident).collect();
-    let names: Vec<String> = variants.iter().map(|variant| variant.to_string()).collect();
+    let names: Vec<String> = variants.iter().map(|variant| variant.unraw().to_string()).collect();
     let valid = names.join(", ");
     Ok(implementation(
         item,
-        quote!(::immediate::Kind::Opaque),
+        root,
+        None,
+        quote!(#root::Kind::Opaque),
         quote! {
             #(if text == #names { return ::core::result::Result::Ok(#name::#variants); })*
             ::core::result::Result::Err(::std::string::String::from(#valid))
@@ -72,6 +106,7 @@ fn of_enum(item: &DeriveInput, data: &DataEnum, reprs: &[String]) -> syn::Result
 
 fn of_new_type(
     item: &DeriveInput,
+    root: &Path,
     data: &DataStruct,
     reprs: &[String],
 ) -> syn::Result<TokenStream> {
@@ -90,21 +125,25 @@ fn of_new_type(
     };
     Ok(implementation(
         item,
+        root,
+        Some(inner),
         quote! {
-            match <#inner as ::immediate::ImmediateValue>::KIND {
-                ::immediate::Kind::Pointer => ::immediate::Kind::Pointer,
-                _ => ::immediate::Kind::Opaque,
+            match <#inner as #root::ImmediateValue>::KIND {
+                #root::Kind::Pointer => #root::Kind::Pointer,
+                _ => #root::Kind::Opaque,
             }
         },
         quote! {
-            <#inner as ::immediate::ImmediateValue>::from_text(text).map(|value| #make)
+            <#inner as #root::ImmediateValue>::from_text(text).map(|value| #make)
         },
-        quote!(<#inner as ::immediate::ImmediateValue>::to_text(#take, out)),
+        quote!(<#inner as #root::ImmediateValue>::to_text(#take, out)),
     ))
 }
 
 fn implementation(
     item: &DeriveInput,
+    root: &Path,
+    field: Option<&Type>,
     kind: TokenStream,
     parse: TokenStream,
     show: TokenStream,
@@ -112,15 +151,26 @@ fn implementation(
     let name = &item.ident;
     let mut generics = item.generics.clone();
     if !generics.params.is_empty() {
-        generics.make_where_clause().predicates.push(parse_quote!(Self: 'static));
+        // A generic type is a value where its field is one; without parameters the compiler's error
+        // at the field says more than one at a bound.
+        let predicates = &mut generics.make_where_clause().predicates;
+        predicates.push(parse_quote!(Self: ::core::marker::Copy + ::core::marker::Send + 'static));
+        predicates.extend(
+            field.map(|field| -> WherePredicate { parse_quote!(#field: #root::ImmediateValue) }),
+        );
     }
     let (implement, arguments, bounds) = generics.split_for_impl();
     quote! {
         #[automatically_derived]
         // SAFETY: the derive has checked that the representation is that of an integer, or of a
         // field that is an immediate value itself.
-        unsafe impl #implement ::immediate::ImmediateValue for #name #arguments #bounds {
-            const KIND: ::immediate::Kind = #kind;
+        unsafe impl #implement #root::ImmediateValue for #name #arguments #bounds {
+            const KIND: #root::Kind = {
+                // The variable carries the value to every thread.
+                const fn is_send<T: ::core::marker::Send>() {}
+                is_send::<Self>();
+                #kind
+            };
 
             fn from_text(
                 text: &str,

@@ -23,8 +23,8 @@ pub fn immediate(options: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// Derives `ImmediateValue` for a field-less enum with a `repr`, or for a `repr(transparent)` new
-/// type.
-#[proc_macro_derive(ImmediateValue)]
+/// type. Where the crate has another name, `#[immediate_value(crate = path)]` says which.
+#[proc_macro_derive(ImmediateValue, attributes(immediate_value))]
 pub fn immediate_value(item: TokenStream) -> TokenStream {
     derive::expand(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }

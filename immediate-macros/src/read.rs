@@ -5,12 +5,12 @@
 //! path is not an immediate variable, the block's type stands in and the error can say so.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::visit::Visit;
-use syn::{BinOp, Block, Error, Expr, ExprClosure, Path, Token};
+use syn::{BinOp, Block, Error, Expr, ExprBlock, ExprClosure, Lit, Path, Stmt, Token, parse_quote};
 
 /// `$crate`, which the macro of `immediate` passes first.
 struct Root(TokenStream);
@@ -28,13 +28,27 @@ struct Variable(Path);
 const EXPECTED: &str = "expected the path of an immediate variable, such as `LIMIT` or \
                         `config::LIMIT`";
 
+const EXPECTED_FIRST: &str = "expected the path of an immediate variable; it stands before what it \
+                              is compared with: `immediate_if!(LIMIT >= 2)`";
+
+const EXPECTED_TEST: &str = "expected nothing, a comparison such as `>= 2`, a test such as \
+                             `, |value| value & 4 != 0`, or arms such as `=> { … } else { … }`";
+
+const EXPECTED_ARM: &str = "an arm is a block, and there are at most two: \
+                            `immediate_if!(NAME => { … } else { … })`";
+
+const COMBINE: &str = "immediate_if! takes one test of one variable; combine outside, as in \
+                       `immediate_if!(A) && immediate_if!(B >= 2)`, or test one variable by a \
+                       closure: `immediate_if!(NAME, |value| …)`";
+
 impl Parse for Variable {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         if input.is_empty() {
             return Err(Error::new(Span::call_site(), EXPECTED));
         }
         let start = input.span();
-        let path = input.call(Path::parse_mod_style).map_err(|_| Error::new(start, EXPECTED))?;
+        let expected = if input.peek(Lit) { EXPECTED_FIRST } else { EXPECTED };
+        let path = input.call(Path::parse_mod_style).map_err(|_| Error::new(start, expected))?;
         if path.segments.first().is_some_and(|first| first.ident == "Self") {
             let text = "a variable is a static, which `Self::` cannot name: give its path";
             return Err(Error::new(path.span(), text));
@@ -110,7 +124,7 @@ impl Parse for Branch {
         } else if input.parse::<Option<Token![,]>>()?.is_some() {
             Test::Closure(closure(input)?)
         } else {
-            comparison(input)?
+            comparison(&variable, input)?
         };
         if is_negated && !matches!(test, Test::Plain) {
             let text = "`!` stands before a variable that is tested alone; here it belongs into the \
@@ -118,19 +132,20 @@ impl Parse for Branch {
             return Err(Error::new(variable.0.span(), text));
         }
         let arms = if input.parse::<Option<Token![=>]>>()?.is_some() {
-            let taken: Block = input.parse()?;
+            let taken = arm(input)?;
             let other = match input.parse::<Option<Token![else]>>()? {
-                Some(_) => Some(input.parse()?),
+                Some(_) => Some(arm(input)?),
                 None => None,
             };
+            if !input.is_empty() {
+                return Err(Error::new(input.span(), EXPECTED_ARM));
+            }
             Some((taken, other))
         } else {
             None
         };
         if !input.is_empty() {
-            let text = "immediate_if! takes one test of one variable; combine outside: \
-                        `immediate_if!(A) && immediate_if!(B)`";
-            return Err(Error::new(input.span(), text));
+            return Err(Error::new(input.span(), COMBINE));
         }
         Ok(Branch { root, is_likely, is_negated, variable, test, arms })
     }
@@ -154,20 +169,39 @@ fn hint(input: ParseStream<'_>) -> syn::Result<bool> {
     Ok(false)
 }
 
+fn arm(input: ParseStream<'_>) -> syn::Result<Block> {
+    if input.peek(syn::token::Brace) {
+        return input.parse();
+    }
+    let place = if input.is_empty() { Span::call_site() } else { input.span() };
+    Err(Error::new(place, EXPECTED_ARM))
+}
+
 fn closure(input: ParseStream<'_>) -> syn::Result<ExprClosure> {
     let expected = "expected a test of the variable's value, such as `|value| value & 4 != 0`";
-    let test: Expr = input.parse().map_err(|error| Error::new(error.span(), expected))?;
+    let mut test: Expr = input.parse().map_err(|error| Error::new(error.span(), expected))?;
+    // What a macro passes on as `$test:expr` comes in a group that nobody sees.
+    while let Expr::Group(group) = test {
+        test = *group.expr;
+    }
     match test {
         Expr::Closure(closure) if closure.inputs.len() == 1 => Ok(closure),
+        // The name of a function, which is what clippy makes of a closure that only calls one.
+        Expr::Path(function) => {
+            let value = Ident::new("__value", Span::mixed_site());
+            Ok(parse_quote!(|#value| #function(#value)))
+        }
         other => Err(Error::new_spanned(other, expected)),
     }
 }
 
-fn comparison(input: ParseStream<'_>) -> syn::Result<Test> {
+fn comparison(variable: &Variable, input: ParseStream<'_>) -> syn::Result<Test> {
     let start = input.span();
-    let expected = "expected nothing, a comparison such as `>= 2`, or a test after a comma such as \
-                    `, |value| value & 4 != 0`";
-    let operator: BinOp = input.parse().map_err(|_| Error::new(start, expected))?;
+    if input.peek(Token![=]) && !input.peek(Token![==]) {
+        let text = "a variable is compared by `==`, and set by `NAME.set(value)`";
+        return Err(Error::new(start, text));
+    }
+    let operator: BinOp = input.parse().map_err(|_| Error::new(start, EXPECTED_TEST))?;
     let name = match operator {
         BinOp::Eq(_) => "Equal",
         BinOp::Ne(_) => "NotEqual",
@@ -175,18 +209,20 @@ fn comparison(input: ParseStream<'_>) -> syn::Result<Test> {
         BinOp::Le(_) => "LessOrEqual",
         BinOp::Gt(_) => "Greater",
         BinOp::Ge(_) => "GreaterOrEqual",
-        BinOp::And(_) | BinOp::Or(_) => {
-            let text = "immediate_if! tests one variable; combine outside: \
-                        `immediate_if!(A) && immediate_if!(B)`";
-            return Err(Error::new(start, text));
-        }
+        BinOp::And(_) | BinOp::Or(_) => return Err(Error::new(start, COMBINE)),
         _ => {
             let text = "immediate_if! compares a variable with a constant by ==, !=, <, <=, > or \
                         >=; any other test is a closure: `immediate_if!(NAME, |value| …)`";
             return Err(Error::new(start, text));
         }
     };
-    let constant: Expr = input.parse()?;
+    let wanted = |place: Span| {
+        Error::new(place, "expected a constant of the variable's type, as in `NAME >= 2`")
+    };
+    if input.is_empty() {
+        return Err(wanted(start));
+    }
+    let mut constant: Expr = input.parse().map_err(|error| wanted(error.span()))?;
     if let Expr::Binary(binary) = &constant
         && matches!(
             binary.op,
@@ -200,21 +236,44 @@ fn comparison(input: ParseStream<'_>) -> syn::Result<Test> {
                 | BinOp::Ge(_)
         )
     {
-        let text = "immediate_if! takes one comparison; combine outside: \
-                    `immediate_if!(A >= 2) && other`";
-        return Err(Error::new_spanned(binary.op, text));
+        return Err(Error::new_spanned(binary.op, COMBINE));
     }
     let mut look = LooksLocal(None);
     look.visit_expr(&constant);
     if let Some((span, name)) = look.0 {
         let text = format!(
             "`{name}` is not a constant: immediate_if! decides the comparison when the variable is \
-             set. For a value that is known only here write `immediate_read!(NAME) {} {name}`",
-            quote!(#operator)
+             set. For a value that is known only here write `immediate_read!({}) {} {}`",
+            as_written(&variable.0),
+            quote!(#operator),
+            as_written(&constant),
         );
         return Err(Error::new(span, text));
     }
+    // The braces have done their work; left there, the compiler would find them superfluous.
+    if let Expr::Block(ExprBlock { attrs, label: None, block }) = &constant
+        && attrs.is_empty()
+        && let [Stmt::Expr(inner, None)] = block.stmts.as_slice()
+    {
+        constant = inner.clone();
+    }
     Ok(Test::Comparison(format_ident!("{name}"), quote!(#operator), Box::new(constant)))
+}
+
+/// Tokens as a person writes them, for messages: no space around a dot, a path's colons, or a call.
+fn as_written(tokens: &impl ToTokens) -> String {
+    let mut text = String::new();
+    for token in tokens.to_token_stream().to_string().split(' ') {
+        let is_tight = token.starts_with(['.', ':', ')', ',', '?', '['])
+            || token.starts_with('(') && text.ends_with(|c: char| c.is_alphanumeric() || c == '_')
+            || text.ends_with(['.', ':', '(', '!', '&', '['])
+            || text.is_empty();
+        if !is_tight {
+            text.push(' ');
+        }
+        text.push_str(token);
+    }
+    text
 }
 
 /// Finds what by convention is a local variable: a lower-case name that is not called. In braces,

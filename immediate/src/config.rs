@@ -5,6 +5,7 @@ use std::time::Duration;
 use immediate_arch::{Limits, Protocol, Writer};
 
 use crate::error::Error;
+use crate::initial::environment;
 use crate::lock;
 use crate::registry::Registry;
 
@@ -88,8 +89,7 @@ fn from_environment<T: Copy>(
     all: &[T],
     name: fn(T) -> &'static str,
 ) -> Result<Option<T>, Error> {
-    let Some(found) = std::env::var_os(setting) else { return Ok(None) };
-    let found = found.to_string_lossy().into_owned();
+    let Some(found) = environment(setting) else { return Ok(None) };
     if found.is_empty() {
         return Ok(None);
     }

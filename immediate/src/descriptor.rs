@@ -32,6 +32,9 @@ pub struct Descriptor {
     is_shared: bool,
     type_name: fn() -> &'static str,
     initial: fn() -> u128,
+    /// The bits in the built file: computed once, when it is built. A constant expression that is
+    /// computed again when the program runs may differ, in the bits of a NaN.
+    built_in: u128,
     parse: fn(&str) -> Result<u128, String>,
     show: fn(u128, &mut fmt::Formatter<'_>) -> fmt::Result,
 }
@@ -41,6 +44,7 @@ impl Descriptor {
     #[must_use]
     pub const fn new<T: ImmediateValue>(
         initial: fn() -> u128,
+        built_in: u128,
         name: &'static str,
         doc: &'static str,
         place: Place,
@@ -55,6 +59,7 @@ impl Descriptor {
             is_shared,
             type_name: std::any::type_name::<T>,
             initial,
+            built_in,
             parse: parse::<T>,
             show: show::<T>,
         }
@@ -93,12 +98,12 @@ impl Descriptor {
     }
 
     pub(crate) fn initial(&self) -> u128 {
-        (self.initial)()
+        if self.is_pointer() { (self.initial)() } else { self.built_in }
     }
 
     /// What the built file holds at value sites: an address is not known when the file is built.
     pub(crate) fn built_in(&self) -> u128 {
-        if self.is_pointer() { 0 } else { self.initial() }
+        self.built_in
     }
 
     pub(crate) fn parse(&self, text: &str) -> Result<u128, String> {

@@ -17,10 +17,30 @@ static ASSIGNMENTS: OnceLock<Vec<(String, String)>> = OnceLock::new();
 
 /// The assignments in the environment, in order.
 fn assignments() -> &'static [(String, String)] {
-    ASSIGNMENTS.get_or_init(|| {
-        let Some(text) = std::env::var_os("IMMEDIATE") else { return Vec::new() };
-        parse(&text.to_string_lossy())
-    })
+    ASSIGNMENTS.get_or_init(|| environment("IMMEDIATE").map_or_else(Vec::new, |text| parse(&text)))
+}
+
+/// A setting from the environment; nothing in a program that runs with more rights than its caller.
+pub(crate) fn environment(setting: &str) -> Option<String> {
+    if has_more_rights_than_caller() {
+        return None;
+    }
+    std::env::var_os(setting).map(|text| text.to_string_lossy().into_owned())
+}
+
+cfg_select! {
+    all(target_os = "linux", not(miri)) => {
+        #[allow(unsafe_code)]
+        fn has_more_rights_than_caller() -> bool {
+            // SAFETY: reads the auxiliary vector (`getauxval(3)`).
+            unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+        }
+    }
+    _ => {
+        fn has_more_rights_than_caller() -> bool {
+            false
+        }
+    }
 }
 
 /// Splits at commas, then at the first `=`: names hold `::` but no `=`.
@@ -39,23 +59,24 @@ fn parse(text: &str) -> Vec<(String, String)> {
 pub(crate) fn apply(registry: &mut Registry, place: usize, is_executable: bool) -> Vec<String> {
     let mut lines = Vec::new();
     for (name, text) in assignments() {
-        let found = registry
-            .entries()
-            .map(|(_, entry)| entry)
-            .find(|entry| entry.descriptor.name() == name.as_str());
-        match found {
-            Some(entry) if entry.module == Some(place) => match assign(entry, text) {
-                Ok(change) => change.commit(),
-                Err(error) => lines.push(format!("IMMEDIATE: {error}")),
-            },
-            Some(_) => {}
-            None if is_executable => {
-                let error = unknown(registry, name);
-                lines.push(format!(
-                    "IMMEDIATE: {error} (a plugin that is loaded later may still declare it)"
-                ));
+        let mut is_known = false;
+        for (_, entry) in registry.entries() {
+            if entry.descriptor.name() != name.as_str() {
+                continue;
             }
-            None => {}
+            is_known = true;
+            if entry.module == Some(place) {
+                match assign(entry, text) {
+                    Ok(change) => change.commit(),
+                    Err(error) => lines.push(format!("IMMEDIATE: {error}")),
+                }
+            }
+        }
+        if !is_known && is_executable {
+            let error = unknown(registry, name);
+            lines.push(format!(
+                "IMMEDIATE: {error} (a plugin that is loaded later may still declare it)"
+            ));
         }
     }
     lines

@@ -39,6 +39,7 @@ pub unsafe extern "C" fn enter(header: *const Header) {
     // SAFETY: M1.
     let header: &'static Header = unsafe { &*header };
     lock::watch_fork();
+    exit::watch();
     // The loader is asked before our lock is taken: it holds its own lock while it calls us.
     let Some(object) = find(std::ptr::from_ref(header).addr()) else {
         report("a module registered that the dynamic loader does not know; it is left alone");
@@ -61,8 +62,18 @@ pub unsafe extern "C" fn enter(header: *const Header) {
     for line in initial::apply(registry, place, object.is_executable) {
         report(&line);
     }
-    if let Err(error) = update::bring_up(registry, place) {
-        report(&format!("{name}: its sites keep the built-in values: {error}"));
+    let stale = update::bring_up(registry, place);
+    for error in &stale.errors {
+        report(&format!("{name}: sites keep what was built in: {error}"));
+    }
+    if stale.is_fatal {
+        // Safe code would follow an address that is 0. There is no way to go on, and no caller to
+        // tell.
+        report(&format!(
+            "{name}: it has addresses or tests by closure, which were not known when it was built, \
+             and its code cannot be changed here; build with --cfg immediate_no_patching"
+        ));
+        std::process::abort();
     }
 }
 
@@ -77,12 +88,67 @@ pub unsafe extern "C" fn leave(header: *const Header) {
     match find(std::ptr::from_ref(header).addr()) {
         // The executable is never unmapped; its threads may go on running until the process ends.
         Some(object) if object.is_executable => {}
+        // At the end of the process nothing is unmapped, and threads may still run the sites.
+        _ if exit::has_begun() => {}
         _ => {
             // Only `exit` in the middle of a set, by the thread that sets, finds its own lock.
             if let Ok(mut locked) = lock::lock() {
                 locked.registry().remove_module(header);
             }
         }
+    }
+}
+
+mod exit {
+    //! Whether the process is ending: destructors of libraries run then without any unloading.
+
+    use std::ffi::c_void;
+    use std::ptr;
+    use std::sync::Once;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    static BEGUN: AtomicBool = AtomicBool::new(false);
+
+    unsafe extern "C" {
+        // Itanium C++ ABI, section 3.3.5: without an object of its own the function is called at
+        // the end of the process, before the destructors of any library.
+        fn __cxa_atexit(
+            function: extern "C" fn(*mut c_void),
+            argument: *mut c_void,
+            object: *mut c_void,
+        ) -> i32;
+    }
+
+    extern "C" fn begin(_: *mut c_void) {
+        BEGUN.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn watch() {
+        static ONCE: Once = Once::new();
+        ONCE.call_once(|| {
+            // The function must still be there at the end: a library that holds it stays.
+            super::pin(begin as extern "C" fn(*mut c_void) as *const c_void);
+            // SAFETY: a function that lives as long as the process, and no arguments.
+            unsafe { __cxa_atexit(begin, ptr::null_mut(), ptr::null_mut()) };
+        });
+    }
+
+    pub(super) fn has_begun() -> bool {
+        BEGUN.load(Ordering::Relaxed)
+    }
+}
+
+/// Keeps the library that holds this function, and with it the handlers and the state of this
+/// runtime, loaded for good. The executable always is.
+fn pin(function: *const c_void) {
+    match find(function.addr()) {
+        Some(object) if !object.is_executable => {
+            let Ok(path) = std::ffi::CString::new(object.path) else { return };
+            let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
+            // SAFETY: the library is loaded already: nothing is loaded, and no code runs.
+            unsafe { libc::dlopen(path.as_ptr(), flags) };
+        }
+        _ => {}
     }
 }
 

@@ -53,6 +53,8 @@ pub(crate) struct Entry {
     pub(crate) module: Option<usize>,
     groups: Vec<Group>,
     pub(crate) updates: u64,
+    /// Why its sites are not what its value says, if so.
+    pub(crate) stale: Option<Error>,
     /// What the batch that is being prepared sets it to.
     pub(crate) pending: Option<u128>,
 }
@@ -164,6 +166,7 @@ impl Registry {
             module,
             groups: Vec::new(),
             updates: 0,
+            stale: None,
             pending: None,
         });
         variable.entry.store(place as u32 + 1, Ordering::Relaxed);

@@ -88,9 +88,7 @@ pub fn status() -> Status {
     match registry.patcher.choose() {
         Ok((protocol, rejected)) => {
             status.protocol = Some(protocol);
-            let (writers, rejected_writers) = registry.patcher.choose_writer(1);
-            status.writer = writers.first().copied();
-            status.rejected_writers = rejected_writers;
+            (status.writer, status.rejected_writers) = registry.patcher.choose_writer(1);
             status.one_instant = protocol.is_one_instant();
             status.rejected = rejected;
         }

@@ -63,6 +63,9 @@ fn carry_out(
     for id in touched {
         registry.prepare_texts(*id)?;
         let entry = registry.entry(*id).expect("touched above");
+        if let Some(error) = &entry.stale {
+            return Err(error.clone());
+        }
         let (old, new) = (entry.bits(), entry.pending.expect("touched above"));
         if old == new {
             continue;
@@ -96,41 +99,74 @@ fn carry_out(
     Ok(())
 }
 
+/// What could not be brought up to date in a module that is being loaded.
+#[derive(Debug, Default)]
+pub(crate) struct Stale {
+    /// Why, a line each.
+    pub(crate) errors: Vec<Error>,
+    /// Whether code would go wrong that reads the sites as they are: an address that is still 0, a
+    /// test that was never evaluated.
+    pub(crate) is_fatal: bool,
+}
+
 /// Brings the sites of a module that is being loaded up to date: what the built file could not
 /// hold, and variables that were set before the module came.
 ///
-/// Where it fails, sets of the variables concerned are refused later: their sites are not what they
-/// should be.
-pub(crate) fn bring_up(registry: &mut Registry, place: usize) -> Result<(), Error> {
-    let mut pokes = Vec::new();
-    let mut stale = Vec::new();
+/// Where it fails, a variable whose built-in value is good keeps it at its sites, and setting it is
+/// refused from then on.
+pub(crate) fn bring_up(registry: &mut Registry, place: usize) -> Stale {
+    let mut stale = Stale::default();
+    if let Err(error) = config::settle(registry) {
+        stale.errors.push(error);
+    }
+    let (mut pokes, mut changed) = (Vec::new(), Vec::new());
+    let mut essential = false;
     for (id, entry) in registry.entries() {
-        let built = entry.descriptor.built_in();
         let current = entry.bits();
-        let all = built != current || entry.descriptor.is_pointer();
+        let is_pointer = entry.descriptor.is_pointer();
+        let all = entry.descriptor.built_in() != current || is_pointer;
         let state = State { descriptor: entry.descriptor, from: None, to: current };
-        let mut changed = false;
+        let before = pokes.len();
         for (module, index) in registry.sites_in(entry, place) {
             if all || Tables::is_test(index) {
-                let before = pokes.len();
-                add_poke(&registry.patcher, module, index, &state, &mut pokes)
-                    .map_err(|mismatch| site_error(entry.descriptor, mismatch))?;
-                changed |= pokes.len() > before;
+                let added = add_poke(&registry.patcher, module, index, &state, &mut pokes);
+                if let Err(mismatch) = added {
+                    stale.errors.push(site_error(entry.descriptor, mismatch));
+                    stale.is_fatal |= is_pointer || Tables::is_test(index);
+                    changed.push((id, false));
+                } else {
+                    essential |= pokes.len() > before && (is_pointer || Tables::is_test(index));
+                }
             }
         }
-        if changed {
-            stale.push(id);
+        if pokes.len() > before {
+            changed.push((id, true));
         }
     }
-    if pokes.is_empty() {
-        return Ok(());
+    let mut result = Ok(());
+    for (id, is_changed) in &changed {
+        if *is_changed && result.is_ok() {
+            result = registry.prepare_texts(*id);
+        }
     }
-    for id in stale {
-        registry.prepare_texts(id)?;
+    if !pokes.is_empty() && result.is_ok() {
+        // SAFETY: as in `carry_out`; the loader has not let any thread into the module yet, and its
+        // constructors come after ours.
+        result = unsafe { registry.patcher.apply_unseen(&mut pokes) }.map_err(Error::from);
     }
-    // SAFETY: as in `carry_out`; the loader has not let any thread into the module yet, and its
-    // constructors come after ours.
-    unsafe { registry.patcher.apply_unseen(&mut pokes) }.map_err(Error::from)
+    let is_whole = result.is_ok();
+    if let Err(error) = result {
+        stale.errors.push(error);
+        stale.is_fatal |= essential;
+    }
+    for (id, is_changed) in changed {
+        if (!is_changed || !is_whole)
+            && let Some(entry) = registry.entry_mut(id)
+        {
+            entry.stale = stale.errors.last().cloned();
+        }
+    }
+    stale
 }
 
 #[cold]

@@ -140,6 +140,9 @@ pub fn storm(targets: &Targets, signal: libc::c_int, body: impl FnOnce()) -> u64
         // Also when the body panics.
         let _stop = Stop(&stop);
         scope.spawn(|| {
+            // Real-time signals queue up: a thread that gets them faster than it handles them would
+            // do nothing else.
+            let pause = if signal < libc::SIGRTMIN() { 0 } else { 300 };
             while !stop.load(SeqCst) {
                 let threads = targets.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 for thread in threads {
@@ -147,6 +150,7 @@ pub fn storm(targets: &Targets, signal: libc::c_int, body: impl FnOnce()) -> u64
                     sent.fetch_add(1, SeqCst);
                 }
                 std::thread::yield_now();
+                std::thread::sleep(std::time::Duration::from_micros(pause));
             }
         });
         body();

@@ -60,13 +60,13 @@ macro_rules! plain_memory {
             pub(super) static MEMORY: Plain = Plain(UnsafeCell::new([0; 8]));
 
             pub(super) fn wait() -> [u64; 8] {
-                // Nothing in this loop but the site tells the compiler that memory may change.
+                // Nothing in this loop but the site tells the compiler that memory may change; a
+                // `spin_loop` would.
                 loop {
                     immediate_if!(READY => {
                         // SAFETY: READY is set after the only write.
                         return unsafe { *MEMORY.0.get() };
                     });
-                    std::hint::spin_loop();
                 }
             }
 

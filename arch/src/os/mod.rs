@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | `barrier` | `prepare()` and `synchronise()`: every processor that runs the process serialises its instruction stream |
 //! | `text` | `Segment`, `open()`: text becomes writable and is put back as it was found |
-//! | `threads` | `Watch`: how many threads there are, and whether each can take a trap |
+//! | `threads` | `is_alone()`, `can_all_trap()`: how many threads there are, and whether each can take a trap |
 //! | `trap` | the trap handler: `install()` it, `look()` whether it still is ours; it passes on what is not |
 //! | `mask` | `hold_back()`: no signal handler runs on this thread meanwhile |
 //! | `stop` | `Stopper`: every other thread waits in a signal handler |

@@ -6,6 +6,7 @@ pub mod context;
 pub mod faults;
 pub mod mask;
 pub mod stop;
+mod task;
 pub mod text;
 pub mod threads;
 pub mod trap;

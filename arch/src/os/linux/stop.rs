@@ -33,12 +33,11 @@
 
 #![allow(unsafe_code)]
 
-use std::os::fd::RawFd;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::threads::{KERNEL_WORKER, entries, parse_blocked, parse_stat};
+use super::task::{Directory, parse_blocked};
 use super::{Failure, own_id};
 use crate::status::Reason;
 
@@ -297,7 +296,7 @@ impl Stopper {
                 if known.is_some_and(|place| place.is_sent.load(Ordering::Relaxed)) {
                     return;
                 }
-                match directory.look(thread, signal) {
+                match look_at(directory, thread, signal) {
                     Asking::Leave => return,
                     Asking::Later => blocks = Some(thread),
                     Asking::Now => {}
@@ -410,125 +409,24 @@ enum Asking {
     Now,
 }
 
-/// `/proc/self/task`, read without allocating.
-struct Directory(RawFd);
-
-impl Directory {
-    fn open() -> Result<Self, Reason> {
-        Failure::due("open(/proc/self/task)").map_err(Reason::Failed)?;
-        let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
-        // SAFETY: a path that ends with a zero.
-        let directory = unsafe { libc::open(c"/proc/self/task".as_ptr(), flags) };
-        if directory < 0 {
-            return Err(Reason::unreadable(std::io::Error::last_os_error()));
-        }
-        Ok(Directory(directory))
+/// Whether to send the signal to a thread. One that blocks it is not asked: it may be waiting
+/// for that very signal in `sigwait`, and would be given ours.
+fn look_at(directory: &Directory, thread: i32, signal: i32) -> Asking {
+    if !directory.is_alive(thread) {
+        return Asking::Leave;
     }
-
-    fn list(&self, buffer: &mut [u64], mut each: impl FnMut(i32)) -> Result<(), Failure> {
-        Failure::due("getdents64(/proc/self/task)")?;
-        // SAFETY: moves the position of a descriptor that we own.
-        unsafe { libc::lseek(self.0, 0, libc::SEEK_SET) };
-        loop {
-            // SAFETY: the kernel writes at most the buffer's size into it.
-            let filled = unsafe {
-                libc::syscall(
-                    libc::SYS_getdents64,
-                    self.0,
-                    buffer.as_mut_ptr(),
-                    size_of_val(buffer),
-                )
-            };
-            match usize::try_from(filled) {
-                Err(_) => return Err(Failure::last("getdents64(/proc/self/task)")),
-                Ok(0) => return Ok(()),
-                Ok(filled) => {
-                    // SAFETY: the buffer is initialised and outlives the slice.
-                    let bytes =
-                        unsafe { std::slice::from_raw_parts(buffer.as_ptr().cast::<u8>(), filled) };
-                    entries(bytes).filter_map(|name| name.parse().ok()).for_each(&mut each);
-                }
-            }
-        }
+    let mut buffer = [0; 4096];
+    match parse_blocked(directory.read(thread, b"/status", &mut buffer)) {
+        None => Asking::Leave,
+        Some(blocked) if blocked & (1 << (signal - 1)) != 0 => Asking::Later,
+        Some(_) => Asking::Now,
     }
-
-    /// Reads a file of a thread; nothing when it has ended.
-    fn read<'a>(&self, thread: i32, name: &[u8], buffer: &'a mut [u8]) -> &'a [u8] {
-        let mut path = [0_u8; 24];
-        let end = write_number(&mut path, thread);
-        path[end..end + name.len()].copy_from_slice(name);
-        let flags = libc::O_RDONLY | libc::O_CLOEXEC;
-        // SAFETY: the path ends with a zero; the kernel writes at most the buffer's size into it.
-        unsafe {
-            let file = libc::openat(self.0, path.as_ptr().cast(), flags);
-            if file < 0 {
-                return &[];
-            }
-            let length = libc::read(file, buffer.as_mut_ptr().cast(), buffer.len());
-            libc::close(file);
-            &buffer[..usize::try_from(length).unwrap_or(0)]
-        }
-    }
-
-    /// Whether to send the signal to a thread. One that blocks it is not asked: it may be waiting
-    /// for that very signal in `sigwait`, and would be given ours.
-    fn look(&self, thread: i32, signal: i32) -> Asking {
-        if !self.is_alive(thread) {
-            return Asking::Leave;
-        }
-        let mut buffer = [0; 4096];
-        match parse_blocked(self.read(thread, b"/status", &mut buffer)) {
-            None => Asking::Leave,
-            Some(blocked) if blocked & (1 << (signal - 1)) != 0 => Asking::Later,
-            Some(_) => Asking::Now,
-        }
-    }
-
-    /// Whether the thread runs user code.
-    fn is_alive(&self, thread: i32) -> bool {
-        let mut buffer = [0; 1024];
-        parse_stat(self.read(thread, b"/stat", &mut buffer)).is_some_and(|stat| {
-            !matches!(stat.state, b'Z' | b'X') && stat.flags & KERNEL_WORKER == 0
-        })
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        // SAFETY: closes a descriptor that we own.
-        unsafe { libc::close(self.0) };
-    }
-}
-
-/// Writes a number in decimal; returns its length.
-fn write_number(text: &mut [u8], number: i32) -> usize {
-    let (mut digits, mut rest, mut length) = ([0_u8; 12], number.unsigned_abs(), 0);
-    loop {
-        digits[length] = b'0' + (rest % 10) as u8;
-        (rest, length) = (rest / 10, length + 1);
-        if rest == 0 {
-            break;
-        }
-    }
-    for (place, digit) in text.iter_mut().zip(digits[..length].iter().rev()) {
-        *place = *digit;
-    }
-    length
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicU64;
-
-    #[test]
-    fn numbers_are_decimal() {
-        for number in [0, 7, 10, 4_194_304, i32::MAX] {
-            let mut text = [0; 24];
-            let length = write_number(&mut text, number);
-            assert_eq!(std::str::from_utf8(&text[..length]), Ok(number.to_string().as_str()));
-        }
-    }
 
     #[test]
     fn nobody_runs_while_the_world_is_stopped() {

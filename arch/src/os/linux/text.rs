@@ -9,8 +9,7 @@
 //! debugger's write: no protection changes and no other thread is disturbed. Its cost grows with the
 //! sites. A kernel may refuse it (`proc_mem.force_override`, Linux 6.12), a process that is not
 //! dumpable cannot open the file, and an emulator may not see the write, so it is tried on a site of
-//! our own, patched and executed, before it is trusted. The descriptor shows the memory of the
-//! process that opened it, so it is opened anew after `fork`.
+//! our own, patched and executed, before it is trusted.
 //!
 //! # Invariants
 //!
@@ -109,49 +108,47 @@ pub struct OpenText<'a> {
     memory: Option<&'a File>,
 }
 
-/// `/proc/self/mem` of this process.
+/// `/proc/self/mem`, and whether writes through it have been proven.
+///
+/// It is opened for each batch: a descriptor that is kept shows the memory of the process that
+/// opened it, also after `fork`, and a program that closes what it does not know may open a file of
+/// its own under the same number.
 #[derive(Debug)]
 pub struct Memory {
-    process: u32,
+    /// The process in which a write was seen by execution.
+    proven_in: u32,
     file: Option<File>,
-    /// Whether a write through it was seen by execution.
-    is_proven: bool,
 }
 
 impl Memory {
-    /// Not open yet.
+    /// Not proven yet.
     #[must_use]
     pub const fn new() -> Self {
-        Memory { process: 0, file: None, is_proven: false }
+        Memory { proven_in: 0, file: None }
     }
 
-    /// Opens it and proves it, once a process.
+    /// Opens it, and proves it once a process.
     ///
     /// # Errors
     ///
     /// Why it cannot be used.
     pub fn prove(&mut self) -> Result<(), Reason> {
+        Failure::due("open(/proc/self/mem)").map_err(Reason::Failed)?;
+        let opened = OpenOptions::new().write(true).open("/proc/self/mem");
+        let file = opened.map_err(|error| {
+            let errno = error.raw_os_error().unwrap_or(0);
+            Reason::Failed(Failure { call: "open(/proc/self/mem)", errno })
+        })?;
         let process = std::process::id();
-        if self.process != process {
-            *self = Memory { process, ..Memory::new() };
-        }
-        if self.file.is_none() {
-            Failure::due("open(/proc/self/mem)").map_err(Reason::Failed)?;
-            let opened = OpenOptions::new().write(true).open("/proc/self/mem");
-            self.file = Some(opened.map_err(|error| {
-                let errno = error.raw_os_error().unwrap_or(0);
-                Reason::Failed(Failure { call: "open(/proc/self/mem)", errno })
-            })?);
-        }
-        let file = self.file.as_ref().expect("opened above");
-        if !self.is_proven {
-            let text = OpenText { segments: Vec::new(), memory: Some(file) };
+        if self.proven_in != process {
+            let text = OpenText { segments: Vec::new(), memory: Some(&file) };
             imp::probe(|address, word| {
                 // SAFETY: the probe's own immediate, which nobody executes but the probe.
                 unsafe { text.store_four(address, word) }
             })?;
-            self.is_proven = true;
+            self.proven_in = process;
         }
+        self.file = Some(file);
         Ok(())
     }
 
@@ -159,16 +156,21 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// [`Reason::NotSeen`] if it has not been proven.
+    /// [`Reason::NotSeen`] if it has not been proven since it was closed.
     pub fn open<'a>(
         &'a self,
         segments: impl Iterator<Item = &'a Segment>,
     ) -> Result<OpenText<'a>, Reason> {
-        let memory = self.file.as_ref().filter(|_| self.is_proven);
+        let memory = self.file.as_ref();
         if memory.is_none() {
             return Err(Reason::NotSeen);
         }
         Ok(OpenText { segments: segments.collect(), memory })
+    }
+
+    /// Closes it.
+    pub fn close(&mut self) {
+        self.file = None;
     }
 }
 

@@ -82,6 +82,9 @@ pub mod text {
             Memory
         }
 
+        /// Closes nothing.
+        pub fn close(&mut self) {}
+
         /// Always refuses.
         ///
         /// # Errors
@@ -176,30 +179,19 @@ pub mod threads {
     use super::UNSUPPORTED;
     use crate::status::Reason;
 
-    /// Sees nothing.
-    #[derive(Debug, Default)]
-    pub struct Watch;
+    /// It cannot be known.
+    #[must_use]
+    pub fn is_alone() -> bool {
+        false
+    }
 
-    impl Watch {
-        /// Sees nothing.
-        #[must_use]
-        pub const fn new() -> Self {
-            Watch
-        }
-
-        /// It cannot be known.
-        pub fn is_alone(&mut self) -> bool {
-            false
-        }
-
-        /// It cannot be known.
-        ///
-        /// # Errors
-        ///
-        /// Always.
-        pub fn can_all_trap(&mut self) -> Result<(), Reason> {
-            Err(Reason::Failed(UNSUPPORTED))
-        }
+    /// It cannot be known.
+    ///
+    /// # Errors
+    ///
+    /// Always.
+    pub fn can_all_trap() -> Result<(), Reason> {
+        Err(Reason::Failed(UNSUPPORTED))
     }
 }
 

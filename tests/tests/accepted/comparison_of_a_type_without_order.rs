@@ -1,0 +1,18 @@
+//! Accepted: it derives what it is compared by.
+
+use immediate::{Immediate, ImmediateValue, immediate, immediate_if};
+
+#[derive(Clone, Copy, PartialEq, PartialOrd, ImmediateValue)]
+#[repr(u8)]
+enum Mode {
+    Fast,
+    Safe,
+}
+
+#[immediate]
+static MODE: Immediate<Mode> = Immediate::new(Mode::Fast);
+
+fn main() {
+    let _ = immediate_if!(MODE == Mode::Safe);
+    let _ = immediate_if!(MODE >= Mode::Safe);
+}

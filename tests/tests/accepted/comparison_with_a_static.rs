@@ -1,0 +1,14 @@
+//! Accepted: both are read.
+
+use immediate::{Immediate, immediate, immediate_read};
+
+#[immediate]
+static LEVEL: Immediate<u8> = Immediate::new(0);
+#[immediate]
+static LIMIT: Immediate<u8> = Immediate::new(0);
+static PLAIN: std::sync::atomic::AtomicU8 = std::sync::atomic::AtomicU8::new(0);
+
+fn main() {
+    let _ = immediate_read!(LEVEL) >= immediate_read!(LIMIT);
+    let _ = immediate_read!(LEVEL) >= PLAIN.load(std::sync::atomic::Ordering::Relaxed);
+}

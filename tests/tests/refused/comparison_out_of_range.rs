@@ -1,0 +1,10 @@
+//! Refused: a constant that the variable can never have.
+
+use immediate::{Immediate, immediate, immediate_if};
+
+#[immediate]
+static LEVEL: Immediate<u8> = Immediate::new(0);
+
+fn main() {
+    if immediate_if!(LEVEL == 300) {}
+}

@@ -1,0 +1,10 @@
+//! Refused: a constant of another type than the variable.
+
+use immediate::{Immediate, immediate, immediate_if};
+
+#[immediate]
+static LEVEL: Immediate<u8> = Immediate::new(0);
+
+fn main() {
+    if immediate_if!(LEVEL == "2") {}
+}

@@ -1,0 +1,8 @@
+//! Refused: an array, which no comparison of bits could order.
+
+use immediate::{Immediate, immediate};
+
+#[immediate]
+static A: Immediate<[u8; 4]> = Immediate::new([0; 4]);
+
+fn main() {}
