@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// A handler that takes everything.
 pub type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
@@ -133,16 +134,16 @@ impl Drop for Stop<'_> {
 }
 
 /// Runs `body` while the targets are sent `signal` over and over; gives how many were sent.
-pub fn storm(targets: &Targets, signal: libc::c_int, body: impl FnOnce()) -> u64 {
+///
+/// Between two rounds it pauses: a thread that gets signals faster than it handles them, each of
+/// them with traps in its handler, would do nothing else any more.
+pub fn storm(targets: &Targets, signal: libc::c_int, pause: Duration, body: impl FnOnce()) -> u64 {
     let stop = AtomicBool::new(false);
     let sent = AtomicU64::new(0);
     std::thread::scope(|scope| {
         // Also when the body panics.
         let _stop = Stop(&stop);
         scope.spawn(|| {
-            // Real-time signals queue up: a thread that gets them faster than it handles them would
-            // do nothing else.
-            let pause = if signal < libc::SIGRTMIN() { 0 } else { 300 };
             while !stop.load(SeqCst) {
                 let threads = targets.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 for thread in threads {
@@ -150,7 +151,7 @@ pub fn storm(targets: &Targets, signal: libc::c_int, body: impl FnOnce()) -> u64
                     sent.fetch_add(1, SeqCst);
                 }
                 std::thread::yield_now();
-                std::thread::sleep(std::time::Duration::from_micros(pause));
+                std::thread::sleep(pause);
             }
         });
         body();

@@ -72,10 +72,10 @@ fn set(generation: u64) -> Result<(), Error> {
 
 /// Runs `body` while two threads read.
 fn among_readers(body: impl FnOnce() + std::panic::UnwindSafe) {
-    let (stop, reads) = (AtomicBool::new(false), AtomicU64::new(0));
+    let stop = &AtomicBool::new(false);
     std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
+        for reads in &READS {
+            scope.spawn(move || {
                 let mut last = 0;
                 while !stop.load(SeqCst) {
                     let generation = gather64(immediate_read!(WIDE)).expect("no mixture");
@@ -86,13 +86,24 @@ fn among_readers(body: impl FnOnce() + std::panic::UnwindSafe) {
                 }
             });
         }
-        while reads.load(SeqCst) < 1000 {
-            std::thread::yield_now();
-        }
+        every_reader_goes_on(500);
         let result = std::panic::catch_unwind(body);
         stop.store(true, SeqCst);
         result.expect("as asserted");
     });
+}
+
+/// What each reader has read.
+static READS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+/// Waits until each reader has read so often from now on: none stands at a trap from before.
+fn every_reader_goes_on(times: u64) {
+    for reads in &READS {
+        let from = reads.load(SeqCst);
+        while reads.load(SeqCst) < from + times {
+            std::thread::yield_now();
+        }
+    }
 }
 
 /// A breakpoint of the program's own.
@@ -197,6 +208,9 @@ fn ignored_before() {
 fn installed_after() {
     among_readers(|| {
         set_many(1);
+        // The kernel looks the handler up when it delivers the signal: a thread that has trapped and
+        // been held up since would be given to the new handler.
+        every_reader_goes_on(2);
         let ours = signals::install(libc::SIGTRAP, own, signals::set_of(&[]), 0);
         let before = WIDE.get();
         for generation in SETS + 1..2 * SETS {

@@ -93,7 +93,7 @@ fn threads_are_held() {
     use_traps();
     signals::install(libc::SIGUSR1, hold, signals::set_of(&[]), libc::SA_RESTART);
     let targets = Targets::new();
-    signals::storm(&targets, libc::SIGUSR1, || {
+    signals::storm(&targets, libc::SIGUSR1, Duration::ZERO, || {
         let reader = |_| {
             let stack = AlternateStack::install();
             STACK.set((stack.range().start, stack.range().end));

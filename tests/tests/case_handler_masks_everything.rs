@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::time::Duration;
 
 use immediate::{
     Config, Error, Immediate, Protocol, Reason, Refusal, immediate, immediate_if, immediate_read,
@@ -18,6 +19,9 @@ use immediate_tests::{child, maps};
 static VALUE: Immediate<u64> = Immediate::new(0);
 #[immediate]
 static SWITCH: Immediate<bool> = Immediate::new(false);
+
+/// Between two signals to a thread.
+const PAUSE: Duration = Duration::from_micros(300);
 
 static SUM: AtomicU64 = AtomicU64::new(0);
 static HANDLED: AtomicU64 = AtomicU64::new(0);
@@ -40,7 +44,7 @@ fn storm(signal: libc::c_int) -> u64 {
     let targets = Targets::new();
     targets.add_own();
     let mut succeeded = 0;
-    signals::storm(&targets, signal, || {
+    signals::storm(&targets, signal, PAUSE, || {
         let reader = |_| {
             targets.add_own();
             || assert!(immediate_read!(VALUE) < u64::MAX)
@@ -100,7 +104,7 @@ fn refused(signal: libc::c_int) {
         // Once the mask is as it should be, it works.
         signals::install(signal, handler, signals::set_of(&[]), libc::SA_RESTART);
         // Real-time signals are looked at again after a while.
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        let deadline = std::time::Instant::now() + Duration::from_secs(10);
         while set(9).is_err() {
             assert!(std::time::Instant::now() < deadline, "still refused");
         }

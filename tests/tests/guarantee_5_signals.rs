@@ -10,6 +10,7 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::time::Duration;
 
 use immediate::{Batch, Config, Immediate, Protocol, immediate, immediate_if, immediate_read};
 use immediate_tests::scatter::{gather32, gather64, scatter32, scatter64};
@@ -31,6 +32,9 @@ static FIRST_FAULT: AtomicU64 = AtomicU64::new(0);
 static PATCHING: AtomicBool = AtomicBool::new(false);
 
 static TARGETS: Targets = Targets::new();
+
+/// Between two signals to a thread.
+const PAUSE: Duration = Duration::from_micros(100);
 
 const SENTINEL: i32 = 7777;
 
@@ -132,7 +136,7 @@ fn handlers_read_what_everybody_reads() {
             }
         }
     };
-    let sent = signals::storm(&TARGETS, libc::SIGUSR1, || {
+    let sent = signals::storm(&TARGETS, libc::SIGUSR1, PAUSE, || {
         torture::run("signals", Bound::new(10_000, 10), 3, reader, |generation| {
             WINDOW.set(generation, || {
                 let batch = Batch::new()

@@ -11,6 +11,7 @@
 #![allow(unsafe_code)]
 
 use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::task::{Directory, KERNEL_WORKER, parse_blocked, parse_stat};
@@ -20,7 +21,9 @@ use crate::status::Reason;
 /// libc blocks all signals for moments, while it creates a thread; a block that lasts longer than
 /// `TRIES` times this is meant.
 const PAUSE: Duration = Duration::from_micros(100);
-const TRIES: usize = 20;
+const TRIES: usize = 1000;
+/// The thread that was last found to block SIGTRAP: it is not waited for again.
+static BLOCKED_BEFORE: AtomicI32 = AtomicI32::new(0);
 /// How long a thread may stay inside the C library with its signals blocked.
 const LIBC_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -59,7 +62,8 @@ pub fn can_all_trap() -> Result<(), Reason> {
 /// Waits until a thread can trap, if it blocks SIGTRAP only for a moment; tells what it catches.
 fn settle(directory: &Directory, thread: i32) -> Result<u64, Reason> {
     let (mut tries, started) = (0, Instant::now());
-    while tries < TRIES {
+    let enough = if BLOCKED_BEFORE.load(Ordering::Relaxed) == thread { 1 } else { TRIES };
+    while tries < enough {
         Failure::due("read(/proc/self/task/stat)").map_err(Reason::Failed)?;
         let mut buffer = [0; 1024];
         let text = directory.read(thread, b"/stat", &mut buffer);
@@ -79,6 +83,7 @@ fn settle(directory: &Directory, thread: i32) -> Result<u64, Reason> {
         }
         std::thread::sleep(PAUSE);
     }
+    BLOCKED_BEFORE.store(thread, Ordering::Relaxed);
     Err(Reason::ThreadBlocksTrap { thread })
 }
 
