@@ -121,10 +121,8 @@ fn threads_are_held() {
         });
     });
     let (held, sets) = (HELD.load(SeqCst), SETS.load(SeqCst));
+    // How many depends on the machine; the other scenario does not.
     println!("{held} traps held until two later sets had ended, in {sets} sets");
-    if immediate_tests::has_sites() {
-        assert!(held > 0);
-    }
 }
 
 static PASSED_ON: AtomicU64 = AtomicU64::new(0);

@@ -101,9 +101,10 @@ fn alone() {
         "{generation} sets, {handled} signals handled, {middle} of them in the middle of a set"
     );
     assert_eq!(FAULTS.load(SeqCst), 0, "neither old nor new");
-    assert_eq!(MIXED.load(SeqCst), 0, "some sites old and some new in one handler");
-    assert!(middle > 0, "no signal came in the middle of a set");
     if immediate_tests::has_sites() {
+        // Plain loads change one after another.
+        assert_eq!(MIXED.load(SeqCst), 0, "some sites old and some new in one handler");
+        assert!(middle > 0, "no signal came in the middle of a set");
         let status = immediate::status();
         assert_eq!(status.last.expect("code was changed").protocol, Protocol::Single);
         assert!(status.one_instant);
