@@ -21,7 +21,7 @@ for program in "${programs[@]}"; do list+=(--test "$program"); done
 
 echo "plain loads, natively: immediate (unit tests), ${programs[*]} ${native_only[*]}"
 flags="${RUSTFLAGS:-} --cfg immediate_no_patching"
-target="${CARGO_TARGET_DIR:-target}/plain"
+target="${CARGO_TARGET_DIR:-$PWD/target}/plain"
 CARGO_TARGET_DIR="$target" RUSTFLAGS="$flags" cargo test -q -p immediate --lib
 CARGO_TARGET_DIR="$target" RUSTFLAGS="$flags" \
   cargo test -q -p immediate-tests "${list[@]}" --test "${native_only[@]}"
