@@ -54,7 +54,7 @@ fn after_a_set_every_read_is_new() {
     let config = Config { protocol: Some(Protocol::Quadword), ..Config::default() };
     immediate::configure(config).expect("nothing has been set");
     let has_sites = immediate_tests::has_sites();
-    assert_eq!(immediate::status().one_instant, !has_sites);
+    assert!(!has_sites || !immediate::status().one_instant);
     let seen = instant::run("site by site", Bound::new(20_000, 20));
     println!("readers that were told of a generation before they saw it: {}", seen.backwards);
     assert_eq!(seen.early, 0, "old after the set had returned");

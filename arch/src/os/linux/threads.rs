@@ -60,6 +60,8 @@ pub fn can_all_trap() -> Result<(), Reason> {
 }
 
 /// Waits until a thread can trap, if it blocks SIGTRAP only for a moment; tells what it catches.
+///
+/// One that has ended, or never runs user code, does not tell: each signal may have a handler then.
 fn settle(directory: &Directory, thread: i32) -> Result<u64, Reason> {
     let (mut tries, started) = (0, Instant::now());
     let enough = if BLOCKED_BEFORE.load(Ordering::Relaxed) == thread { 1 } else { TRIES };
@@ -68,12 +70,12 @@ fn settle(directory: &Directory, thread: i32) -> Result<u64, Reason> {
         let mut buffer = [0; 1024];
         let text = directory.read(thread, b"/stat", &mut buffer);
         if text.is_empty() {
-            return Ok(0); // It has ended.
+            return Ok(u64::MAX); // It has ended.
         }
         match parse_stat(text) {
             None => return Err(Reason::ThreadsUnknown { errno: libc::EINVAL }),
-            Some(stat) if stat.flags & KERNEL_WORKER != 0 => return Ok(0),
-            Some(stat) if matches!(stat.state, b'Z' | b'X') => return Ok(0),
+            Some(stat) if stat.flags & KERNEL_WORKER != 0 => return Ok(u64::MAX),
+            Some(stat) if matches!(stat.state, b'Z' | b'X') => return Ok(u64::MAX),
             Some(stat) if stat.blocked & trap_bit() == 0 => return Ok(stat.caught),
             // Only the C library itself can block its own two signals, and it runs no code of the
             // program then: that passes, however long the thread waits for a processor.
