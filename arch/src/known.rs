@@ -127,11 +127,6 @@ pub(crate) fn set_sites(id: TextId, sites: Box<[u32]>) {
     slot.count.store(count, Ordering::Release);
 }
 
-/// Whether the range has been given its sites.
-pub(crate) fn has_sites(id: TextId) -> bool {
-    !slot(id).sites.load(Ordering::Relaxed).is_null()
-}
-
 /// Clears a range whose text is about to be unmapped. The caller owns the patcher.
 pub(crate) fn remove(id: TextId) {
     let slot = slot(id);

@@ -8,12 +8,11 @@ use std::time::Duration;
 use crate::isa::imp;
 use crate::known::{self, KnownText, TextId};
 use crate::os::stop::{self, Stopper};
-use crate::os::text::{self, Memory, Segment};
+use crate::os::text::{self, Memory, OpenMemory, Segment};
 use crate::os::{barrier, threads, trap};
 use crate::poke::Poke;
-use crate::protocol::int3::{Cause, End};
 use crate::protocol::stop_world::Stop;
-use crate::protocol::{Protocol, int3, quadword, single, stop_world};
+use crate::protocol::{Cause, End, Protocol, int3, quadword, single, stop_world};
 use crate::published;
 use crate::status::{Outcome, Reason, Rejected, RejectedWriter, Writer};
 
@@ -117,12 +116,6 @@ impl Patcher {
         self.limits = limits;
     }
 
-    /// What the program allows.
-    #[must_use]
-    pub fn limits(&self) -> Limits {
-        self.limits
-    }
-
     /// Whether the calling thread is known to be the only one of the process.
     #[must_use]
     pub fn is_alone(&self) -> bool {
@@ -150,12 +143,6 @@ impl Patcher {
             }
         }
         known::remove(id);
-    }
-
-    /// Whether the handler knows the sites of this range.
-    #[must_use]
-    pub fn has_sites(&self, id: TextId) -> bool {
-        known::has_sites(id)
     }
 
     /// Tells the handler the sites of a range, as sorted offsets from its start; needed before the
@@ -215,10 +202,30 @@ impl Patcher {
         pokes: &mut Vec<Poke>,
         commit: impl FnOnce(),
     ) -> Result<Outcome, Refusal> {
+        // SAFETY: by the caller.
+        unsafe { self.descend(None, pokes, commit) }
+    }
+
+    /// Carries out a batch by `only` or, without it, by the best protocol that can be used; goes on
+    /// to the next protocol or writer where one turns out not to work.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Patcher::apply`]; for [`Protocol::Single`], no other thread runs the sites.
+    unsafe fn descend(
+        &mut self,
+        only: Option<Protocol>,
+        pokes: &mut Vec<Poke>,
+        commit: impl FnOnce(),
+    ) -> Result<Outcome, Refusal> {
         let mut commit = Some(commit);
         let mut tried = Tried::default();
         loop {
-            let (protocol, rejected) = self.choose_from(&tried.protocols)?;
+            let (protocol, rejected) = match only {
+                None => self.choose_from(&tried.protocols)?,
+                Some(only) if tried.protocols.is_empty() => (only, Vec::new()),
+                Some(_) => return Err(Refusal::NoProtocol(tried.protocols)),
+            };
             let commit = || {
                 if let Some(commit) = commit.take() {
                     commit();
@@ -234,7 +241,7 @@ impl Patcher {
                 }
                 // Nothing has changed: down the ladder.
                 Err(Setback::Protocol(reason)) => {
-                    tried.protocols.push(Rejected { protocol, reason })
+                    tried.protocols.push(Rejected { protocol, reason });
                 }
                 Err(Setback::Writer(rejected)) => tried.writers.push(rejected),
                 Err(Setback::Final(refusal)) => return Err(refusal),
@@ -275,7 +282,7 @@ impl Patcher {
             return Err(Refusal::NotSingleThreaded);
         }
         // SAFETY: by the caller.
-        unsafe { self.carry_out_alone(pokes, commit) }
+        unsafe { self.descend(Some(Protocol::Single), pokes, commit) }
     }
 
     /// Carries out a batch on text that no thread has run yet: of a module that is being loaded.
@@ -288,48 +295,18 @@ impl Patcher {
     ///
     /// As for [`Patcher::apply`], and no thread has run the sites or runs them meanwhile.
     pub unsafe fn apply_unseen(&mut self, pokes: &mut Vec<Poke>) -> Result<(), Refusal> {
-        // SAFETY: by the caller.
         if !self.trapping.is_empty() {
             // Traps that are left stand in text that threads run: not to be taken away unseen.
             // SAFETY: by the caller.
             return unsafe { self.apply(pokes, || ()) }.map(|_| ());
         }
         // SAFETY: by the caller.
-        unsafe { self.carry_out_alone(pokes, || ()) }?;
+        unsafe { self.descend(Some(Protocol::Single), pokes, || ()) }?;
         if !threads::is_alone() {
             // Processors that will run it may hold older bytes of a module that was mapped here.
             let _ = barrier::synchronise();
         }
         Ok(())
-    }
-
-    /// # Safety
-    ///
-    /// As for [`Patcher::apply`], and no other thread runs the sites.
-    unsafe fn carry_out_alone(
-        &mut self,
-        pokes: &mut Vec<Poke>,
-        commit: impl FnOnce(),
-    ) -> Result<Outcome, Refusal> {
-        let mut commit = Some(commit);
-        let mut writers = Vec::new();
-        loop {
-            let commit = || {
-                if let Some(commit) = commit.take() {
-                    commit();
-                }
-            };
-            // SAFETY: by the caller.
-            match unsafe { self.carry_out(Protocol::Single, &writers, pokes, commit) } {
-                Ok(outcome) => return Ok(outcome),
-                Err(Setback::Writer(rejected)) => writers.push(rejected),
-                Err(Setback::Protocol(reason)) => {
-                    let protocol = Protocol::Single;
-                    return Err(Refusal::NoProtocol(vec![Rejected { protocol, reason }]));
-                }
-                Err(Setback::Final(refusal)) => return Err(refusal),
-            }
-        }
     }
 
     /// Which protocol the next batch would take, and why not the better ones.
@@ -369,9 +346,8 @@ impl Patcher {
 
     /// The writer that the next batch of `sites` sites would take, and why not a cheaper one.
     pub fn choose_writer(&mut self, sites: usize) -> (Option<Writer>, Vec<RejectedWriter>) {
-        let chosen = self.writer(Protocol::Int3, sites, &[]);
-        self.memory.close();
-        chosen
+        let (chosen, rejected) = self.writer(Protocol::Int3, sites, &[]);
+        (chosen.map(|chosen| chosen.writer()), rejected)
     }
 
     fn writer(
@@ -379,7 +355,7 @@ impl Patcher {
         protocol: Protocol,
         sites: usize,
         tried: &[RejectedWriter],
-    ) -> (Option<Writer>, Vec<RejectedWriter>) {
+    ) -> (Option<Chosen>, Vec<RejectedWriter>) {
         // A protection change costs the other threads a flush; a store through memory costs one
         // call. Where nobody else runs, the protection change is the cheaper one for any number.
         let few = sites <= FEW_SITES && protocol == Protocol::Int3;
@@ -394,22 +370,22 @@ impl Patcher {
                 continue;
             }
             match self.can_write(protocol, writer) {
-                Ok(()) => return (Some(writer), rejected),
+                Ok(chosen) => return (Some(chosen), rejected),
                 Err(reason) => rejected.push(RejectedWriter { writer, reason }),
             }
         }
         (None, rejected)
     }
 
-    fn can_write(&mut self, protocol: Protocol, writer: Writer) -> Result<(), Reason> {
+    fn can_write(&mut self, protocol: Protocol, writer: Writer) -> Result<Chosen, Reason> {
         if self.limits.writer.is_some_and(|only| only != writer) {
             return Err(Reason::NotConfigured);
         }
         match writer {
-            Writer::Mprotect => Ok(()),
+            Writer::Mprotect => Ok(Chosen::Mprotect),
             // The kernel copies byte by byte, so a word is not stored at once.
             Writer::Procmem if protocol == Protocol::Quadword => Err(Reason::NotOneStore),
-            Writer::Procmem => self.memory.prove(),
+            Writer::Procmem => self.memory.prove().map(Chosen::Procmem),
         }
     }
 
@@ -473,17 +449,19 @@ impl Patcher {
         };
         let signal = signal.map_err(Setback::Protocol)?;
         let homes = homes(&self.segments, pokes).map_err(Setback::Final)?;
-        let (writer, rejected_writers) = self.writer(protocol, pokes.len(), tried);
-        let Some(writer) = writer else {
+        let (chosen, rejected_writers) = self.writer(protocol, pokes.len(), tried);
+        let Some(chosen) = chosen else {
             return Err(Setback::Final(Refusal::NotWritable(rejected_writers)));
         };
+        let writer = chosen.writer();
         let segments = self.segments.iter().zip(&homes);
         let segments = segments.filter_map(|(segment, home)| segment.as_ref().filter(|_| *home));
-        let text = match writer {
-            Writer::Mprotect => text::open(segments).map_err(Reason::Failed),
-            Writer::Procmem => self.memory.open(segments),
+        let refused =
+            |failure| Setback::Writer(RejectedWriter { writer, reason: Reason::Failed(failure) });
+        let text = match chosen {
+            Chosen::Mprotect => text::open(segments).map_err(refused)?,
+            Chosen::Procmem(memory) => memory.open(segments),
         };
-        let text = text.map_err(|reason| Setback::Writer(RejectedWriter { writer, reason }))?;
         let bound = self.limits.stop_within.unwrap_or(stop::BOUND);
         // SAFETY: each poke lies in the open text, looked at in `homes`; the rest by the caller. For
         // int3, the handler is installed and `choose_from` has just looked at every thread.
@@ -512,7 +490,6 @@ impl Patcher {
             }
         };
         let left_writable = text.close().err();
-        self.memory.close();
         let cause = match end {
             End::Complete => {
                 self.trapping = Vec::new();
@@ -545,10 +522,7 @@ impl Patcher {
                 self.barrier_prepared_in = 0;
                 Err(Setback::Protocol(Reason::Failed(failure)))
             }
-            Some(Cause::Store(failure)) => {
-                let reason = Reason::Failed(failure);
-                Err(Setback::Writer(RejectedWriter { writer, reason }))
-            }
+            Some(Cause::Store(failure)) => Err(refused(failure)),
         }
     }
 
@@ -577,6 +551,21 @@ impl Default for Patcher {
 /// Up to so many sites, `procmem` is the cheaper writer where other threads run: three stores a site
 /// against the flush that two protection changes cost.
 const FEW_SITES: usize = 4;
+
+/// The writer of a batch, with what it needs.
+enum Chosen {
+    Mprotect,
+    Procmem(OpenMemory),
+}
+
+impl Chosen {
+    fn writer(&self) -> Writer {
+        match self {
+            Chosen::Mprotect => Writer::Mprotect,
+            Chosen::Procmem(_) => Writer::Procmem,
+        }
+    }
+}
 
 /// What has been tried for one batch and has failed on the way.
 #[derive(Default)]

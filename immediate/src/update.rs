@@ -80,14 +80,14 @@ fn carry_out(
     // A value that no site reads needs no code to change, so no protocol either. It is refused all
     // the same where `set_early` must refuse.
     let commit = || changes.iter().for_each(Change::commit);
-    if mode == Mode::Early && !registry.patcher.is_alone() {
-        return Err(Error::NotSingleThreaded);
-    }
     if pokes.is_empty() {
+        if mode == Mode::Early && !registry.patcher.is_alone() {
+            return Err(Error::NotSingleThreaded);
+        }
         commit();
         return Ok(());
     }
-    // SAFETY: every poke comes from `poke`, which made it from the bytes of a site that its record
+    // SAFETY: every poke comes from `add_poke`, which made it from the bytes of a site that its record
     // describes, in the text of a module that is registered.
     let outcome = unsafe {
         match mode {
@@ -119,7 +119,7 @@ pub(crate) fn bring_up(registry: &mut Registry, place: usize) -> Stale {
     if let Err(error) = config::settle(registry) {
         stale.errors.push(error);
     }
-    let (mut pokes, mut changed) = (Vec::new(), Vec::new());
+    let (mut pokes, mut changed, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
     let mut essential = false;
     for (id, entry) in registry.entries() {
         let current = entry.bits();
@@ -131,39 +131,33 @@ pub(crate) fn bring_up(registry: &mut Registry, place: usize) -> Stale {
             if all || Tables::is_test(index) {
                 let added = add_poke(&registry.patcher, module, index, &state, &mut pokes);
                 if let Err(mismatch) = added {
-                    stale.errors.push(site_error(entry.descriptor, mismatch));
+                    let error = site_error(entry.descriptor, mismatch);
                     stale.is_fatal |= is_pointer || Tables::is_test(index);
-                    changed.push((id, false));
+                    wrong.push((id, error.clone()));
+                    stale.errors.push(error);
                 } else {
                     essential |= pokes.len() > before && (is_pointer || Tables::is_test(index));
                 }
             }
         }
         if pokes.len() > before {
-            changed.push((id, true));
+            changed.push(id);
         }
     }
-    let mut result = Ok(());
-    for (id, is_changed) in &changed {
-        if *is_changed && result.is_ok() {
-            result = registry.prepare_texts(*id);
-        }
-    }
+    let mut result = changed.iter().try_for_each(|id| registry.prepare_texts(*id));
     if !pokes.is_empty() && result.is_ok() {
         // SAFETY: as in `carry_out`; the loader has not let any thread into the module yet, and its
         // constructors come after ours.
         result = unsafe { registry.patcher.apply_unseen(&mut pokes) }.map_err(Error::from);
     }
-    let is_whole = result.is_ok();
     if let Err(error) = result {
+        wrong.extend(changed.into_iter().map(|id| (id, error.clone())));
         stale.errors.push(error);
         stale.is_fatal |= essential;
     }
-    for (id, is_changed) in changed {
-        if (!is_changed || !is_whole)
-            && let Some(entry) = registry.entry_mut(id)
-        {
-            entry.stale = stale.errors.last().cloned();
+    for (id, error) in wrong {
+        if let Some(entry) = registry.entry_mut(id) {
+            entry.stale = Some(error);
         }
     }
     stale

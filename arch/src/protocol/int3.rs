@@ -26,7 +26,6 @@
 //! * In step 6: the change has happened. The traps stay, in phase *new*. The batch succeeds.
 //! * In step 8: the change has happened and the bytes are final. A trap that comes late finds a
 //!   known site without a trap and is sent back. The batch succeeds.
-//!
 //! * A store that fails (only the writer `procmem` can fail here) is as a barrier that fails: before
 //!   step 4 the traps that were written stay in phase *old*, after it in phase *new*.
 //!
@@ -37,31 +36,12 @@
 
 #![allow(unsafe_code)]
 
+use super::{Cause, End, store_remainder};
 use crate::isa::imp;
+use crate::os::barrier;
 use crate::os::text::OpenText;
-use crate::os::{Failure, barrier};
 use crate::poke::Poke;
 use crate::published;
-
-/// How the steps ended.
-pub(crate) enum End {
-    /// Every site is final.
-    Complete,
-    /// The change has happened; the sites hold traps and read new through the handler.
-    TrapsStayNew,
-    /// Nothing has changed, and no trap stays.
-    Unchanged(Cause),
-    /// Nothing has changed; the sites hold traps and read old through the handler.
-    TrapsStayOld(Cause),
-}
-
-/// What stopped a batch on the way.
-pub(crate) enum Cause {
-    /// The barrier between processors.
-    Barrier(Failure),
-    /// A store into text.
-    Store(Failure),
-}
 
 /// Carries out the steps. `pokes` is sorted by address.
 ///
@@ -109,26 +89,4 @@ pub(crate) unsafe fn run(text: &OpenText<'_>, pokes: &[Poke], commit: impl FnOnc
     let _ = barrier::synchronise();
     published::publish(&[]);
     End::Complete
-}
-
-/// The new bytes behind the first.
-///
-/// # Safety
-///
-/// The site lies in the open text, and no processor runs the bytes behind its first.
-#[inline]
-pub(crate) unsafe fn store_remainder(text: &OpenText<'_>, poke: &Poke) -> Result<(), Failure> {
-    let (address, bits, width) = if poke.field == 0 {
-        (poke.address + 1, poke.new >> 8, poke.width - 1)
-    } else {
-        (poke.field_address(), poke.new, poke.width)
-    };
-    // SAFETY: by the caller; an eight-byte field is aligned by the site's template.
-    unsafe {
-        if width == 8 {
-            text.store_aligned(address, bits)
-        } else {
-            text.store_four(address, bits as u32)
-        }
-    }
 }

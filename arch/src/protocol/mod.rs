@@ -1,4 +1,7 @@
-//! How a batch is made safe against threads that are executing its sites.
+//! How a batch is made safe against threads that are executing its sites: one protocol a file, and
+//! what they share.
+
+#![allow(unsafe_code)]
 
 pub(crate) mod int3;
 pub(crate) mod quadword;
@@ -6,6 +9,10 @@ pub(crate) mod single;
 pub(crate) mod stop_world;
 
 use std::fmt;
+
+use crate::os::Failure;
+use crate::os::text::OpenText;
+use crate::poke::Poke;
 
 /// How a batch is made safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,5 +53,61 @@ impl Protocol {
 impl fmt::Display for Protocol {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.name())
+    }
+}
+
+/// How the steps ended.
+pub(crate) enum End {
+    /// Every site is final.
+    Complete,
+    /// The change has happened; the sites hold traps and read new through the handler.
+    TrapsStayNew,
+    /// Nothing has changed, and no trap stays.
+    Unchanged(Cause),
+    /// Nothing has changed; the sites hold traps and read old through the handler.
+    TrapsStayOld(Cause),
+}
+
+/// What stopped a batch on the way.
+pub(crate) enum Cause {
+    /// The barrier between processors.
+    Barrier(Failure),
+    /// A store into text.
+    Store(Failure),
+}
+
+/// The new bytes behind the first.
+///
+/// # Safety
+///
+/// The site lies in the open text, and no processor runs the bytes behind its first.
+#[inline]
+unsafe fn store_remainder(text: &OpenText<'_>, poke: &Poke) -> Result<(), Failure> {
+    let (address, bits, width) = if poke.field == 0 {
+        (poke.address + 1, poke.new >> 8, poke.width - 1)
+    } else {
+        (poke.field_address(), poke.new, poke.width)
+    };
+    // SAFETY: by the caller; an eight-byte field is aligned by the site's template.
+    unsafe {
+        if width == 8 {
+            text.store_aligned(address, bits)
+        } else {
+            text.store_four(address, bits as u32)
+        }
+    }
+}
+
+/// The whole new instruction, its first byte last.
+///
+/// # Safety
+///
+/// As for [`store_remainder`].
+#[inline]
+unsafe fn store_whole(text: &OpenText<'_>, poke: &Poke) -> Result<(), Failure> {
+    // SAFETY: by the caller.
+    unsafe {
+        store_remainder(text, poke)?;
+        text.store_byte(poke.address, poke.new_first_byte())
     }
 }

@@ -26,7 +26,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::int3::{Cause, store_remainder};
+use super::{Cause, store_whole};
 use crate::os::text::OpenText;
 use crate::os::{Failure, barrier};
 use crate::poke::Poke;
@@ -89,10 +89,7 @@ unsafe fn store(text: &OpenText<'_>, poke: &Poke) -> Result<(), Failure> {
     if poke.width == 8 {
         // SAFETY: by the caller; an aligned word by the site's template. A trap that an earlier
         // batch left on the opcode goes with it.
-        return unsafe {
-            store_remainder(text, poke)?;
-            text.store_byte(poke.address, poke.new_first_byte())
-        };
+        return unsafe { store_whole(text, poke) };
     }
     let base = poke.address & !7;
     debug_assert!(

@@ -15,7 +15,7 @@
 
 #![allow(unsafe_code)]
 
-use super::int3::store_remainder;
+use super::store_whole;
 use crate::os::text::OpenText;
 use crate::os::{Failure, mask};
 use crate::poke::Poke;
@@ -46,16 +46,16 @@ pub(crate) unsafe fn run(
     if text.can_fail() {
         for poke in pokes {
             // SAFETY: by the caller.
-            unsafe { store(text, &poke.reversed()) }?;
+            unsafe { store_whole(text, &poke.reversed()) }?;
         }
     }
     // 1.
     for (index, poke) in pokes.iter().enumerate() {
         // SAFETY: by the caller.
-        if let Err(failure) = unsafe { store(text, poke) } {
+        if let Err(failure) = unsafe { store_whole(text, poke) } {
             for done in &pokes[..=index] {
                 // SAFETY: by the caller. Bytes that could be stored a moment ago can be again.
-                let mut tries = (0..TRIES).map(|_| unsafe { store(text, &done.reversed()) });
+                let mut tries = (0..TRIES).map(|_| unsafe { store_whole(text, &done.reversed()) });
                 let _ = tries.find(Result::is_ok);
             }
             return Err(failure);
@@ -65,15 +65,4 @@ pub(crate) unsafe fn run(
     commit();
     published::publish(&[]);
     Ok(())
-}
-
-/// # Safety
-///
-/// As for [`run`].
-unsafe fn store(text: &OpenText<'_>, poke: &Poke) -> Result<(), Failure> {
-    // SAFETY: by the caller.
-    unsafe {
-        store_remainder(text, poke)?;
-        text.store_byte(poke.address, poke.new_first_byte())
-    }
 }

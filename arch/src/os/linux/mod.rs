@@ -18,6 +18,19 @@ pub(crate) fn own_id() -> i32 {
     unsafe { libc::syscall(libc::SYS_gettid) as i32 }
 }
 
+/// What is done on a signal.
+#[allow(unsafe_code)]
+pub(crate) fn action_of(signal: i32) -> Result<libc::sigaction, Failure> {
+    let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: asks for the action into memory that we own.
+    if unsafe { libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) } == 0 {
+        // SAFETY: written by the call that succeeded.
+        Ok(unsafe { action.assume_init() })
+    } else {
+        Err(Failure::last("sigaction"))
+    }
+}
+
 /// A system call that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {

@@ -27,9 +27,9 @@
 //! # Invariants
 //!
 //! * `S1` Only the owner of the [`Patcher`](crate::Patcher) starts a round, one at a time.
-//! * `S3` A place is given to another thread only when nobody waits in the handler any more.
 //! * `S2` The table is never freed, and grows only while no round is under way: a handler that comes
 //!   late finds a table that is at least as long as the one it was asked from.
+//! * `S3` A place is given to another thread only when nobody waits in the handler any more.
 
 #![allow(unsafe_code)]
 
@@ -38,7 +38,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize
 use std::time::{Duration, Instant};
 
 use super::task::{Directory, parse_blocked};
-use super::{Failure, own_id};
+use super::{Failure, action_of, own_id};
 use crate::status::Reason;
 
 /// Odd while the world is stopping or stopped. What the stopped wait on.
@@ -191,11 +191,7 @@ pub(super) fn handler() -> usize {
 }
 
 fn handler_of(signal: i32) -> Option<usize> {
-    let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: asks for an action into memory that we own.
-    let asked = unsafe { libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) };
-    // SAFETY: written by the call, or zeroed.
-    (asked == 0).then(|| unsafe { action.assume_init() }.sa_sigaction)
+    action_of(signal).ok().map(|action| action.sa_sigaction)
 }
 
 /// What keeps a stop from being complete.

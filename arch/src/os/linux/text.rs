@@ -105,78 +105,67 @@ impl Segment {
 pub struct OpenText<'a> {
     segments: Vec<&'a Segment>,
     /// `/proc/self/mem`, if that is the writer.
-    memory: Option<&'a File>,
+    memory: Option<File>,
 }
 
-/// `/proc/self/mem`, and whether writes through it have been proven.
+/// Whether writes through `/proc/self/mem` have been proven.
 ///
-/// It is opened for each batch: a descriptor that is kept shows the memory of the process that
-/// opened it, also after `fork`, and a program that closes what it does not know may open a file of
-/// its own under the same number.
+/// The file is opened for each batch and belongs to its [`OpenText`]: a descriptor that is kept shows
+/// the memory of the process that opened it, also after `fork`, and a program that closes what it
+/// does not know may open a file of its own under the same number.
 #[derive(Debug)]
 pub struct Memory {
     /// The process in which a write was seen by execution.
     proven_in: u32,
-    file: Option<File>,
 }
 
 impl Memory {
     /// Not proven yet.
     #[must_use]
     pub const fn new() -> Self {
-        Memory { proven_in: 0, file: None }
+        Memory { proven_in: 0 }
     }
 
-    /// Opens it, and proves it once a process.
+    /// Opens the file, and proves it once a process.
     ///
     /// # Errors
     ///
     /// Why it cannot be used.
-    pub fn prove(&mut self) -> Result<(), Reason> {
+    pub fn prove(&mut self) -> Result<OpenMemory, Reason> {
         Failure::due("open(/proc/self/mem)").map_err(Reason::Failed)?;
         let opened = OpenOptions::new().write(true).open("/proc/self/mem");
         let file = opened.map_err(|error| {
             let errno = error.raw_os_error().unwrap_or(0);
             Reason::Failed(Failure { call: "open(/proc/self/mem)", errno })
         })?;
+        let text = OpenText { segments: Vec::new(), memory: Some(file) };
         let process = std::process::id();
         if self.proven_in != process {
-            let text = OpenText { segments: Vec::new(), memory: Some(&file) };
             imp::probe(|address, word| {
                 // SAFETY: the probe's own immediate, which nobody executes but the probe.
                 unsafe { text.store_four(address, word) }
             })?;
             self.proven_in = process;
         }
-        self.file = Some(file);
-        Ok(())
-    }
-
-    /// Opens `segments` for stores through it.
-    ///
-    /// # Errors
-    ///
-    /// [`Reason::NotSeen`] if it has not been proven since it was closed.
-    pub fn open<'a>(
-        &'a self,
-        segments: impl Iterator<Item = &'a Segment>,
-    ) -> Result<OpenText<'a>, Reason> {
-        let memory = self.file.as_ref();
-        if memory.is_none() {
-            return Err(Reason::NotSeen);
-        }
-        Ok(OpenText { segments: segments.collect(), memory })
-    }
-
-    /// Closes it.
-    pub fn close(&mut self) {
-        self.file = None;
+        Ok(OpenMemory(text))
     }
 }
 
 impl Default for Memory {
     fn default() -> Self {
         Memory::new()
+    }
+}
+
+/// `/proc/self/mem`, open and proven.
+#[derive(Debug)]
+pub struct OpenMemory(OpenText<'static>);
+
+impl OpenMemory {
+    /// Opens `segments` for stores through it.
+    #[must_use]
+    pub fn open<'a>(self, segments: impl Iterator<Item = &'a Segment>) -> OpenText<'a> {
+        OpenText { segments: segments.collect(), ..self.0 }
     }
 }
 
@@ -238,7 +227,7 @@ impl OpenText<'_> {
 
     /// The store by `pwrite`; `None` where the writer is `mprotect`.
     fn through_memory(&self, address: usize, bytes: &[u8]) -> Option<Result<(), Failure>> {
-        let file = self.memory?;
+        let file = self.memory.as_ref()?;
         let call = "pwrite(/proc/self/mem)";
         if let Err(failure) = Failure::due(call) {
             return Some(Err(failure));

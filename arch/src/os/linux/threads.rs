@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::task::{Directory, KERNEL_WORKER, parse_blocked, parse_stat};
-use super::{Failure, own_id, stop};
+use super::{Failure, action_of, own_id, stop};
 use crate::status::Reason;
 
 /// libc blocks all signals for moments, while it creates a thread; a block that lasts longer than
@@ -131,14 +131,7 @@ fn own_mask() -> u64 {
 }
 
 fn handler_blocks_trap(signal: i32) -> bool {
-    let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: asks for an action into memory that we own.
-    let asked = unsafe { libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) };
-    if asked != 0 {
-        return false;
-    }
-    // SAFETY: written by the call that succeeded.
-    let action = unsafe { action.assume_init() };
+    let Ok(action) = action_of(signal) else { return false };
     action.sa_sigaction != libc::SIG_DFL
         && action.sa_sigaction != libc::SIG_IGN
         // Ours contains no site.

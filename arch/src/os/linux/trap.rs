@@ -19,7 +19,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use super::{Failure, context};
+use super::{Failure, action_of, context};
 use crate::isa::imp;
 use crate::known;
 use crate::published::{self, Phase};
@@ -36,15 +36,9 @@ static INSTALLED: AtomicBool = AtomicBool::new(false);
 static PREVIOUS_SPENT: AtomicBool = AtomicBool::new(false);
 
 fn current() -> Result<libc::sigaction, Failure> {
-    Failure::due("sigaction(SIGTRAP)")?;
-    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: asks for the action into memory that we own.
-    if unsafe { libc::sigaction(libc::SIGTRAP, ptr::null(), action.as_mut_ptr()) } == 0 {
-        // SAFETY: written by the call that succeeded.
-        Ok(unsafe { action.assume_init() })
-    } else {
-        Err(Failure::last("sigaction(SIGTRAP)"))
-    }
+    let call = "sigaction(SIGTRAP)";
+    Failure::due(call)?;
+    action_of(libc::SIGTRAP).map_err(|failure| Failure { call, ..failure })
 }
 
 fn ours() -> usize {
@@ -94,6 +88,9 @@ pub fn install() -> Result<(), Reason> {
     INSTALLED.store(true, Ordering::Relaxed);
     Ok(())
 }
+
+/// A handler with `SA_SIGINFO`.
+type Informed = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
 /// Where the trapped thread may have been sent on, so that the fast way is one call.
 enum Verdict {
@@ -162,11 +159,7 @@ fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, raw_context: *mut li
             block_as(previous);
             if previous.sa_flags & libc::SA_SIGINFO != 0 {
                 // SAFETY: with SA_SIGINFO the address is a function of this type.
-                let handler: extern "C" fn(
-                    libc::c_int,
-                    *mut libc::siginfo_t,
-                    *mut libc::c_void,
-                ) = unsafe { std::mem::transmute(handler) };
+                let handler: Informed = unsafe { std::mem::transmute(handler) };
                 handler(signal, info, raw_context);
             } else {
                 // SAFETY: without SA_SIGINFO the address is a function of this type.

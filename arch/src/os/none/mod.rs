@@ -82,38 +82,26 @@ pub mod text {
             Memory
         }
 
-        /// Closes nothing.
-        pub fn close(&mut self) {}
-
         /// Always refuses.
         ///
         /// # Errors
         ///
         /// Always.
-        pub fn prove(&mut self) -> Result<(), Reason> {
-            Err(Reason::Failed(UNSUPPORTED))
-        }
-
-        /// Always refuses.
-        ///
-        /// # Errors
-        ///
-        /// Always.
-        pub fn open<'a>(
-            &self,
-            _: impl Iterator<Item = &'a Segment>,
-        ) -> Result<OpenText, Reason> {
+        pub fn prove(&mut self) -> Result<OpenMemory, Reason> {
             Err(Reason::Failed(UNSUPPORTED))
         }
     }
 
-    /// Always refuses.
-    ///
-    /// # Errors
-    ///
-    /// Always.
-    pub fn open<'a>(_: impl Iterator<Item = &'a Segment>) -> Result<OpenText, Failure> {
-        Err(UNSUPPORTED)
+    /// Never exists.
+    #[derive(Debug)]
+    pub enum OpenMemory {}
+
+    impl OpenMemory {
+        /// Never called.
+        #[must_use]
+        pub fn open<'a>(self, _: impl Iterator<Item = &'a Segment>) -> OpenText {
+            match self {}
+        }
     }
 
     #[allow(unsafe_code)]
