@@ -184,9 +184,17 @@ fn contains(slot: &Slot, address: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    /// Stands for owning the patcher, which every writer of the index has to.
+    fn own_the_patcher() -> MutexGuard<'static, ()> {
+        static PATCHER: Mutex<()> = Mutex::new(());
+        PATCHER.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
     #[test]
     fn finds_its_sites_and_forgets_them() {
+        let _owned = own_the_patcher();
         let text = KnownText { start: 0x7000_0000, end: 0x7000_2000 };
         let id = add(text);
         assert!(!is_site(0x7000_0010), "no sites yet");
@@ -199,6 +207,7 @@ mod tests {
 
     #[test]
     fn grows_past_one_chunk() {
+        let _owned = own_the_patcher();
         let ids: Vec<_> = (0..200)
             .map(|n| {
                 let start = 0x6000_0000 + n * 0x1000;
