@@ -152,31 +152,31 @@ impl Patcher {
     }
 
     /// The bytes of code at a site, up to 16 of the `room` that there are, as a thread that runs it
-    /// sees them: where a failed barrier left a trap, what the handler does.
+    /// sees them: where a failed barrier left a trap, what the handler does. The first byte is the
+    /// lowest of the number.
     ///
     /// # Safety
     ///
     /// `address..address + room` is loaded text.
     #[must_use]
     #[inline]
-    pub unsafe fn code(&self, address: usize, room: usize) -> [u8; 16] {
-        let from = address as *const u8;
-        let mut bytes = [0; 16];
-        if room >= bytes.len() {
-            // SAFETY: readable by the caller; nobody else writes text while we own the patcher.
-            bytes = unsafe { from.cast::<[u8; 16]>().read_unaligned() };
-        } else {
-            // SAFETY: as above.
-            unsafe { from.copy_to_nonoverlapping(bytes.as_mut_ptr(), room) };
+    pub unsafe fn code(&self, address: usize, room: usize) -> u128 {
+        if room < 16 || !self.trapping.is_empty() {
+            // SAFETY: by the caller.
+            return unsafe { self.code_at_end_or_trap(address, room.min(16)) };
         }
-        if !self.trapping.is_empty() {
-            self.see_through_trap(address, &mut bytes);
-        }
-        bytes
+        // SAFETY: readable by the caller; nobody else writes text while we own the patcher.
+        u128::from_le(unsafe { (address as *const u128).read_unaligned() })
     }
 
+    /// # Safety
+    ///
+    /// As for [`Patcher::code`].
     #[cold]
-    fn see_through_trap(&self, address: usize, bytes: &mut [u8; 16]) {
+    unsafe fn code_at_end_or_trap(&self, address: usize, room: usize) -> u128 {
+        let mut bytes = [0; 16];
+        // SAFETY: as in `code`.
+        unsafe { (address as *const u8).copy_to_nonoverlapping(bytes.as_mut_ptr(), room) };
         if let Ok(index) = self.trapping.binary_search_by_key(&address, |poke| poke.address) {
             let poke = &self.trapping[index];
             let field = usize::from(poke.field);
@@ -184,6 +184,7 @@ impl Patcher {
             let width = usize::from(poke.width);
             bytes[field..field + width].copy_from_slice(&poke.new.to_le_bytes()[..width]);
         }
+        u128::from_le_bytes(bytes)
     }
 
     /// Carries out a batch by the best protocol that can be used; `commit` is called at the one
@@ -258,7 +259,7 @@ impl Patcher {
         if self.trapping.is_empty() || protocol == Protocol::StopWorld {
             return;
         }
-        if self.can_use(Protocol::StopWorld).is_ok() {
+        if self.can_use(Protocol::StopWorld, true).is_ok() {
             // SAFETY: by the caller. Where it fails, the sites go on reading through the handler.
             let _ = unsafe { self.carry_out(Protocol::StopWorld, &[], &mut Vec::new(), || ()) };
         }
@@ -334,12 +335,20 @@ impl Patcher {
         for &protocol in Protocol::CHOICES {
             let reason = match tried.iter().find(|tried| tried.protocol == protocol) {
                 Some(tried) => tried.reason.clone(),
-                None => match self.can_use(protocol) {
+                None => match self.can_use(protocol, true) {
                     Ok(()) => return Ok((protocol, rejected)),
                     Err(reason) => reason,
                 },
             };
             rejected.push(Rejected { protocol, reason });
+        }
+        // Before giving up, a thread that has blocked SIGTRAP before is waited for once more: it may
+        // be about to end.
+        let is_blocked = rejected.iter().any(|one| {
+            matches!(one.reason, Reason::ThreadBlocksTrap { .. }) && one.protocol == Protocol::Int3
+        });
+        if is_blocked && self.can_use(Protocol::Int3, false).is_ok() {
+            return Ok((Protocol::Int3, Vec::new()));
         }
         Err(Refusal::NoProtocol(rejected))
     }
@@ -389,7 +398,7 @@ impl Patcher {
         }
     }
 
-    fn can_use(&mut self, protocol: Protocol) -> Result<(), Reason> {
+    fn can_use(&mut self, protocol: Protocol, hurry: bool) -> Result<(), Reason> {
         if imp::TRAP.is_empty() {
             return Err(Reason::NoSites);
         }
@@ -403,7 +412,7 @@ impl Patcher {
         match protocol {
             Protocol::Int3 => {
                 self.prepare_barrier()?;
-                threads::can_all_trap()?;
+                threads::can_all_trap(hurry)?;
                 trap::look()
             }
             Protocol::Quadword => {
@@ -448,22 +457,21 @@ impl Patcher {
             Protocol::Quadword | Protocol::Single => Ok(0),
         };
         let signal = signal.map_err(Setback::Protocol)?;
-        let homes = homes(&self.segments, pokes).map_err(Setback::Final)?;
         let (chosen, rejected_writers) = self.writer(protocol, pokes.len(), tried);
         let Some(chosen) = chosen else {
             return Err(Setback::Final(Refusal::NotWritable(rejected_writers)));
         };
         let writer = chosen.writer();
-        let segments = self.segments.iter().zip(&homes);
-        let segments = segments.filter_map(|(segment, home)| segment.as_ref().filter(|_| *home));
+        let spans = text::spans(&self.segments, pokes)
+            .map_err(|address| Setback::Final(Refusal::OutsideText { address }))?;
         let refused =
             |failure| Setback::Writer(RejectedWriter { writer, reason: Reason::Failed(failure) });
         let text = match chosen {
-            Chosen::Mprotect => text::open(segments).map_err(refused)?,
-            Chosen::Procmem(memory) => memory.open(segments),
+            Chosen::Mprotect => text::open(spans).map_err(refused)?,
+            Chosen::Procmem(memory) => memory.open(),
         };
         let bound = self.limits.stop_within.unwrap_or(stop::BOUND);
-        // SAFETY: each poke lies in the open text, looked at in `homes`; the rest by the caller. For
+        // SAFETY: each poke lies in the open text, which `spans` has looked at; the rest by the caller. For
         // int3, the handler is installed and `choose_from` has just looked at every thread.
         let end = unsafe {
             match protocol {
@@ -582,29 +590,4 @@ enum Setback {
     Writer(RejectedWriter),
     /// Nothing else can help.
     Final(Refusal),
-}
-
-/// For each segment, whether one of `pokes`, sorted by address, lies in it.
-fn homes(segments: &[Option<Segment>], pokes: &[Poke]) -> Result<Vec<bool>, Refusal> {
-    let mut homes = vec![false; segments.len()];
-    let mut last = 0..0;
-    for poke in pokes {
-        let end = poke.field_address() + usize::from(poke.width);
-        if last.contains(&poke.address) && end <= last.end {
-            continue;
-        }
-        let home = segments.iter().position(|segment| {
-            segment.as_ref().is_some_and(|segment| {
-                segment.range().start <= poke.address && end <= segment.range().end
-            })
-        });
-        let Some(home) = home else {
-            return Err(Refusal::OutsideText { address: poke.address });
-        };
-        homes[home] = true;
-        if let Some(segment) = &segments[home] {
-            last = segment.range().start..segment.range().end;
-        }
-    }
-    Ok(homes)
 }

@@ -34,6 +34,13 @@ impl Poke {
         self.address + usize::from(self.field)
     }
 
+    /// Address behind the last byte that may change.
+    #[must_use]
+    #[inline]
+    pub fn end(&self) -> usize {
+        self.field_address() + usize::from(self.width)
+    }
+
     /// The first byte of the instruction after the change.
     #[must_use]
     #[inline]

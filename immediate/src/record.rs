@@ -111,17 +111,20 @@ impl SiteRecord {
         resolve(&self.target)
     }
 
-    /// The low bits of the variable reference: 0 for a value, 1 for a branch that is taken on true,
-    /// 2 for one that is taken on false. `None` for what no template writes.
-    fn outcome(&self) -> Option<Option<bool>> {
-        match resolve(&self.variable) & 3 {
-            0 => Some(None),
-            1 => Some(Some(true)),
-            2 => Some(Some(false)),
-            _ => None,
-        }
+    /// The low bits of the variable reference, which lie in the low bits of the distance because the
+    /// field and the slot it refers to are aligned: one of the constants below.
+    #[inline]
+    fn kind(&self) -> u32 {
+        self.variable.cast_unsigned() & 3
     }
 }
+
+/// A value site.
+const VALUE: u32 = 0;
+/// A branch that is taken when the outcome of its test is true.
+const TAKEN_ON_TRUE: u32 = 1;
+/// A branch that is taken when it is false.
+const TAKEN_ON_FALSE: u32 = 2;
 
 /// What decides whether a branch site is taken.
 #[derive(Clone, Copy)]
@@ -147,35 +150,27 @@ pub(crate) struct Site {
 pub(crate) enum Form {
     /// Gives the value.
     Value,
-    /// Goes to `target` when the test's outcome is `taken_on`.
+    /// Goes to `target` when the outcome of its test is `taken_on`.
     Branch { target: usize, taken_on: bool, test: Test },
 }
 
-impl Form {
-    /// Whether the branch is taken when the variable has these bits.
-    #[inline]
-    pub(crate) fn is_taken(&self, descriptor: &Descriptor, bits: u128) -> bool {
-        let bits = bits as u64;
-        match *self {
-            Form::Value => false,
-            Form::Branch { taken_on, test, .. } => {
-                let outcome = match test {
-                    Test::Plain => bits != 0,
-                    Test::Comparison(operator, constant) => {
-                        compare(descriptor.kind(), descriptor.size(), bits, operator, constant)
-                    }
-                    Test::Function(test) => test(bits),
-                };
-                outcome == taken_on
-            }
-        }
-    }
+/// A branch site of a `bool`, with its references resolved: goes to `target` when the `bool` is
+/// `taken_on`.
+pub(crate) struct Branch {
+    pub(crate) code: usize,
+    pub(crate) target: usize,
+    pub(crate) taken_on: bool,
+}
 
-    /// Whether the built file holds the taken branch.
-    pub(crate) fn is_built_taken(&self, descriptor: &Descriptor) -> bool {
+impl Test {
+    /// Its outcome when the variable has these bits.
+    pub(crate) fn outcome(self, descriptor: &Descriptor, bits: u64) -> bool {
         match self {
-            Form::Branch { test: Test::Function(_), .. } => false,
-            _ => self.is_taken(descriptor, descriptor.built_in()),
+            Test::Plain => bits != 0,
+            Test::Comparison(operator, constant) => {
+                compare(descriptor.kind(), descriptor.size(), bits, operator, constant)
+            }
+            Test::Function(test) => test(bits),
         }
     }
 }
@@ -269,6 +264,7 @@ impl Tables {
         })
     }
 
+    #[inline]
     fn record(&self, index: SiteIndex) -> &'static SiteRecord {
         let place = (index.0 & INDEX_MASK) as usize;
         match index.0 >> TABLE_SHIFT {
@@ -294,16 +290,37 @@ impl Tables {
         index.0 >> TABLE_SHIFT == 2
     }
 
-    /// The site, resolved; `None` for what no template writes.
+    /// A branch site of a `bool`, resolved; `None` for all others.
     #[inline]
-    pub(crate) fn site(&self, index: SiteIndex) -> Option<Site> {
-        let place = (index.0 & INDEX_MASK) as usize;
-        let record = self.record(index);
-        let code = record.code();
-        let Some(taken_on) = record.outcome()? else {
-            return Some(Site { code, form: Form::Value });
+    pub(crate) fn plain_branch(&self, index: SiteIndex) -> Option<Branch> {
+        // The indices of the other tables lie behind.
+        let record = self.sites.get(index.0 as usize)?;
+        let taken_on = match record.kind() {
+            TAKEN_ON_TRUE => true,
+            TAKEN_ON_FALSE => false,
+            _ => return None,
         };
-        let test = match index.0 >> TABLE_SHIFT {
+        Some(Branch { code: record.code(), target: record.target(), taken_on })
+    }
+
+    /// The site, resolved; `None` for what no template writes.
+    pub(crate) fn site(&self, index: SiteIndex) -> Option<Site> {
+        let record = self.record(index);
+        let form = match record.kind() {
+            VALUE => Form::Value,
+            kind @ (TAKEN_ON_TRUE | TAKEN_ON_FALSE) => Form::Branch {
+                target: record.target(),
+                taken_on: kind == TAKEN_ON_TRUE,
+                test: self.test(index)?,
+            },
+            _ => return None,
+        };
+        Some(Site { code: record.code(), form })
+    }
+
+    fn test(&self, index: SiteIndex) -> Option<Test> {
+        let place = (index.0 & INDEX_MASK) as usize;
+        Some(match index.0 >> TABLE_SHIFT {
             0 => Test::Plain,
             1 => {
                 let ComparisonRecord { operator, constant, .. } = &self.comparisons[place];
@@ -318,7 +335,6 @@ impl Tables {
                     std::mem::transmute::<*const (), extern "C" fn(u64) -> bool>(address)
                 })
             }
-        };
-        Some(Site { code, form: Form::Branch { target: record.target(), taken_on, test } })
+        })
     }
 }

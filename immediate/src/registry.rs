@@ -4,6 +4,7 @@
 //! reads it, a run of the module's `order`, an index that groups the module's sites by variable. The
 //! index is built by counting, without hashing, in one pass more than reading the records.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use immediate_arch::{KnownText, Outcome, Patcher, TextId};
@@ -122,26 +123,23 @@ impl Registry {
 
     /// The sites of a variable: module by module, each sorted by address.
     pub(crate) fn sites_of(&self, entry: &Entry) -> impl Iterator<Item = (&Module, SiteIndex)> {
-        entry.groups.iter().flat_map(|group| self.run(*group))
+        self.runs_of(entry).flat_map(|(module, run)| run.iter().map(move |site| (module, *site)))
     }
 
-    /// The sites of a variable in one module.
-    pub(crate) fn sites_in(
-        &self,
-        entry: &Entry,
-        module: usize,
-    ) -> impl Iterator<Item = (&Module, SiteIndex)> {
-        let groups: Vec<Group> =
-            entry.groups.iter().copied().filter(|group| group.module == module).collect();
-        groups.into_iter().flat_map(|group| self.run(group))
+    /// The same, as one run for each module.
+    pub(crate) fn runs_of(&self, entry: &Entry) -> impl Iterator<Item = (&Module, &[SiteIndex])> {
+        entry.groups.iter().filter_map(|group| self.run(group))
     }
 
-    fn run(&self, group: Group) -> impl Iterator<Item = (&Module, SiteIndex)> {
-        self.module(group.module).into_iter().flat_map(move |module| {
-            let first = group.first as usize;
-            let run = module.order[first..first + group.count as usize].iter();
-            run.map(move |index| (module, *index))
-        })
+    /// The sites of a variable in one module, if it has any there.
+    pub(crate) fn run_in(&self, entry: &Entry, module: usize) -> Option<(&Module, &[SiteIndex])> {
+        self.run(entry.groups.iter().find(|group| group.module == module)?)
+    }
+
+    fn run(&self, group: &Group) -> Option<(&Module, &[SiteIndex])> {
+        let module = self.module(group.module)?;
+        let first = group.first as usize;
+        Some((module, &module.order[first..first + group.count as usize]))
     }
 
     /// Registers a variable; the entry exists already if a module that reads it came first.
@@ -344,11 +342,11 @@ impl Module {
         (offsets.collect(), folded)
     }
 
-    /// How many bytes of this module's text begin at `address`.
-    #[inline]
-    pub(crate) fn room(&self, address: usize) -> usize {
+    /// The text of this module that holds `address`; none if it lies outside.
+    #[inline(never)]
+    pub(crate) fn text_around(&self, address: usize) -> Range<usize> {
         let home = self.texts.iter().find(|(text, _)| (text.start..text.end).contains(&address));
-        home.map_or(0, |(text, _)| text.end - address)
+        home.map_or(0..0, |(text, _)| text.start..text.end)
     }
 
     /// How many sites the module has.

@@ -2,6 +2,9 @@
 
 #![allow(unsafe_code)]
 
+use std::ops::Range;
+use std::slice;
+
 use immediate_arch::isa::imp;
 use immediate_arch::{Mismatch, Patcher, Poke};
 
@@ -9,7 +12,7 @@ use crate::batch::Change;
 use crate::config;
 use crate::descriptor::Descriptor;
 use crate::error::Error;
-use crate::record::{Form, SiteIndex, Tables};
+use crate::record::{Branch, Form, Site, SiteIndex, Tables, Test};
 use crate::registry::{EntryId, Module, Registry};
 
 /// Who may be running the sites.
@@ -71,9 +74,9 @@ fn carry_out(
             continue;
         }
         pokes.reserve(entry.site_count());
-        for (module, index) in registry.sites_of(entry) {
-            let state = State { descriptor: entry.descriptor, from: Some(old), to: new };
-            add_poke(&registry.patcher, module, index, &state, &mut pokes)
+        let state = State::new(entry.descriptor, Some(old), new);
+        for (module, sites) in registry.runs_of(entry) {
+            add_pokes(&registry.patcher, module, sites, &state, &mut pokes)
                 .map_err(|mismatch| site_error(entry.descriptor, mismatch))?;
         }
     }
@@ -87,7 +90,7 @@ fn carry_out(
         commit();
         return Ok(());
     }
-    // SAFETY: every poke comes from `add_poke`, which made it from the bytes of a site that its record
+    // SAFETY: every poke comes from `add_pokes`, which made it from the bytes of a site that its record
     // describes, in the text of a module that is registered.
     let outcome = unsafe {
         match mode {
@@ -125,11 +128,13 @@ pub(crate) fn bring_up(registry: &mut Registry, place: usize) -> Stale {
         let current = entry.bits();
         let is_pointer = entry.descriptor.is_pointer();
         let all = entry.descriptor.built_in() != current || is_pointer;
-        let state = State { descriptor: entry.descriptor, from: None, to: current };
+        let state = State::new(entry.descriptor, None, current);
         let before = pokes.len();
-        for (module, index) in registry.sites_in(entry, place) {
+        let Some((module, run)) = registry.run_in(entry, place) else { continue };
+        for &index in run {
             if all || Tables::is_test(index) {
-                let added = add_poke(&registry.patcher, module, index, &state, &mut pokes);
+                let sites = slice::from_ref(&index);
+                let added = add_pokes(&registry.patcher, module, sites, &state, &mut pokes);
                 if let Err(mismatch) = added {
                     let error = site_error(entry.descriptor, mismatch);
                     stale.is_fatal |= is_pointer || Tables::is_test(index);
@@ -172,64 +177,105 @@ fn site_error(descriptor: &Descriptor, mismatch: Box<Mismatch>) -> Error {
 /// What a variable's sites hold and what they shall.
 struct State {
     descriptor: &'static Descriptor,
-    /// The value they hold; `None` for what the built file holds.
-    from: Option<u128>,
-    to: u128,
+    /// Whether they are as in the built file.
+    is_built: bool,
+    from: u64,
+    to: u64,
 }
 
-/// Adds the change of one site; nothing when its instruction stays.
-///
-/// It writes the poke where it stays: a result that is handed back is copied, and a copy of what
-/// was just written in smaller pieces costs more than making it.
-#[inline]
-fn add_poke(
+impl State {
+    /// `from` is `None` for what the built file holds.
+    fn new(descriptor: &'static Descriptor, from: Option<u128>, to: u128) -> Self {
+        let is_built = from.is_none();
+        // A variable with sites has at most eight bytes.
+        let (from, to) = (from.unwrap_or_else(|| descriptor.built_in()) as u64, to as u64);
+        State { descriptor, is_built, from, to }
+    }
+}
+
+/// Adds the changes of sites in one module; nothing for those whose instruction stays.
+fn add_pokes(
     patcher: &Patcher,
     module: &Module,
-    index: SiteIndex,
+    sites: &[SiteIndex],
     state: &State,
     pokes: &mut Vec<Poke>,
 ) -> Result<(), Box<Mismatch>> {
-    let code = module.tables.code(index);
-    let bad = |expected: &str| {
-        Box::new(Mismatch { address: code, found: vec![], expected: expected.into() })
-    };
-    let site =
-        module.tables.site(index).ok_or_else(|| bad("a kind of site that does not exist"))?;
-    let descriptor = state.descriptor;
-    match site.form {
-        Form::Value => {
-            let old = state.from.unwrap_or_else(|| descriptor.built_in()) as u64;
-            let new = state.to as u64;
-            let width = descriptor.size() as u8;
-            let length = imp::value_length(width);
-            let room = module.room(code);
-            if room < length {
-                return Err(bad("code inside its module's text"));
-            }
-            if old == new {
-                return Ok(());
-            }
+    // The outcome of a `bool` is the `bool`.
+    let (before, after) = (state.from != 0, state.to != 0);
+    // The text that the last site lies in; most often the next one's too.
+    let (mut start, mut length, mut room) = (0, 0, 0);
+    for &index in sites {
+        // Most sites are plain branches with their code and target in one text: the short way.
+        if let Some(Branch { code, target, taken_on }) = module.tables.plain_branch(index)
+            && code.wrapping_sub(start) < room
+            && target.wrapping_sub(start) < length
+        {
+            let (old, new) = (before == taken_on, after == taken_on);
             // SAFETY: the module's text is loaded while it is registered.
-            let bytes = unsafe { patcher.code(code, room) };
-            pokes.push(imp::value_poke(code, &bytes[..length], width, old, new)?);
-        }
-        Form::Branch { target, .. } => {
-            let old = match state.from {
-                Some(bits) => site.form.is_taken(descriptor, bits),
-                None => site.form.is_built_taken(descriptor),
-            };
-            let new = site.form.is_taken(descriptor, state.to);
-            let room = module.room(code);
-            if room < imp::BRANCH_LENGTH || module.room(target) == 0 {
-                return Err(bad("code and target inside its module's text"));
-            }
-            if old == new {
-                return Ok(());
-            }
-            // SAFETY: the module's text is loaded while it is registered.
-            let bytes = unsafe { patcher.code(code, room) };
-            pokes.push(imp::branch_poke(code, &bytes[..imp::BRANCH_LENGTH], target, old, new)?);
+            let bytes = unsafe { patcher.code(code, CODE) }.to_le_bytes();
+            let bytes = &bytes[..imp::BRANCH_LENGTH];
+            pokes.push(imp::branch_poke(code, bytes, target, old, new)?);
+        } else {
+            let text = module.text_around(module.tables.code(index));
+            pokes.extend(poke(patcher, module, index, text.clone(), state)?);
+            (start, length, room) = (text.start, text.len(), text.len().saturating_sub(CODE));
         }
     }
     Ok(())
+}
+
+/// The change of any site; nothing when its instruction stays. `text` is the one that it lies in.
+#[inline(never)]
+fn poke(
+    patcher: &Patcher,
+    module: &Module,
+    index: SiteIndex,
+    text: Range<usize>,
+    state: &State,
+) -> Result<Option<Poke>, Box<Mismatch>> {
+    let mismatch = |expected| Err(no_site(module, index, expected));
+    let Some(Site { code, form }) = module.tables.site(index) else {
+        return mismatch("a kind of site that does not exist");
+    };
+    let room = text.end.saturating_sub(code);
+    match form {
+        Form::Value => {
+            let width = state.descriptor.size() as u8;
+            let length = imp::value_length(width);
+            if room < length {
+                return mismatch("code inside its module's text");
+            }
+            if state.from == state.to {
+                return Ok(None);
+            }
+            // SAFETY: the module's text is loaded while it is registered.
+            let bytes = unsafe { patcher.code(code, room) }.to_le_bytes();
+            imp::value_poke(code, &bytes[..length], width, state.from, state.to).map(Some)
+        }
+        Form::Branch { target, taken_on, test } => {
+            if room < imp::BRANCH_LENGTH || module.text_around(target).is_empty() {
+                return mismatch("code and target inside its module's text");
+            }
+            let taken = |bits| test.outcome(state.descriptor, bits) == taken_on;
+            // Where a function decides, the built file holds the branch that is not taken.
+            let is_unknown = state.is_built && matches!(test, Test::Function(_));
+            let (old, new) = (!is_unknown && taken(state.from), taken(state.to));
+            if old == new {
+                return Ok(None);
+            }
+            // SAFETY: as above.
+            let bytes = unsafe { patcher.code(code, room) }.to_le_bytes();
+            imp::branch_poke(code, &bytes[..imp::BRANCH_LENGTH], target, old, new).map(Some)
+        }
+    }
+}
+
+/// Bytes of code that [`Patcher::code`] reads at once.
+const CODE: usize = size_of::<u128>();
+
+#[cold]
+fn no_site(module: &Module, index: SiteIndex, expected: &str) -> Box<Mismatch> {
+    let address = module.tables.code(index);
+    Box::new(Mismatch { address, found: vec![], expected: expected.into() })
 }

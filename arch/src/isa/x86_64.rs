@@ -218,13 +218,16 @@ pub fn branch_poke(
     new: bool,
 ) -> Result<Poke, Box<Mismatch>> {
     // In words, not bytes: a load across what was stored byte by byte waits for the stores.
-    let (Some(jump), Some(found)) = (jump_word(address, target), branch_word(code)) else {
-        return Err(not_the_branch(address, code, target, old));
+    let Some(found) = branch_word(code) else {
+        return Err(not_the_branch(address, code.to_vec(), target, old));
+    };
+    let Some(jump) = jump_word(address, target) else {
+        return Err(not_the_branch(address, bytes(found), target, old));
     };
     let nop = const { word(NOP) };
     let (before, after) = (if old { jump } else { nop }, if new { jump } else { nop });
     if found != before {
-        return Err(not_the_branch(address, code, target, old));
+        return Err(not_the_branch(address, bytes(found), target, old));
     }
     let head = [before as u8, (before >> 8) as u8];
     Ok(Poke { address, old: before, new: after, field: 0, width: BRANCH_LENGTH as u8, head })
@@ -246,7 +249,12 @@ fn branch_word(code: &[u8]) -> Option<u64> {
 }
 
 #[cold]
-fn not_the_branch(address: usize, code: &[u8], target: usize, old: bool) -> Box<Mismatch> {
+fn bytes(word: u64) -> Vec<u8> {
+    word.to_le_bytes()[..BRANCH_LENGTH].to_vec()
+}
+
+#[cold]
+fn not_the_branch(address: usize, found: Vec<u8>, target: usize, old: bool) -> Box<Mismatch> {
     let expected = if encode_branch(address, target, true).is_none() {
         format!("a jump to {target:#x}, which a 32-bit displacement cannot reach")
     } else if old {
@@ -254,7 +262,7 @@ fn not_the_branch(address: usize, code: &[u8], target: usize, old: bool) -> Box<
     } else {
         "the 5-byte nop".into()
     };
-    Box::new(Mismatch { address, found: code[..BRANCH_LENGTH.min(code.len())].to_vec(), expected })
+    Box::new(Mismatch { address, found, expected })
 }
 
 /// What the instruction of `poke` does when its field holds `field`.

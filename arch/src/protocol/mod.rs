@@ -81,7 +81,7 @@ pub(crate) enum Cause {
 /// # Safety
 ///
 /// The site lies in the open text, and no processor runs the bytes behind its first.
-#[inline]
+#[inline(always)]
 unsafe fn store_remainder(text: &OpenText<'_>, poke: &Poke) -> Result<(), Failure> {
     let (address, bits, width) = if poke.field == 0 {
         (poke.address + 1, poke.new >> 8, poke.width - 1)
@@ -103,7 +103,7 @@ unsafe fn store_remainder(text: &OpenText<'_>, poke: &Poke) -> Result<(), Failur
 /// # Safety
 ///
 /// As for [`store_remainder`].
-#[inline]
+#[inline(always)]
 unsafe fn store_whole(text: &OpenText<'_>, poke: &Poke) -> Result<(), Failure> {
     // SAFETY: by the caller.
     unsafe {

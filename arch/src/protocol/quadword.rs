@@ -92,10 +92,7 @@ unsafe fn store(text: &OpenText<'_>, poke: &Poke) -> Result<(), Failure> {
         return unsafe { store_whole(text, poke) };
     }
     let base = poke.address & !7;
-    debug_assert!(
-        poke.field_address() + usize::from(poke.width) <= base + 8,
-        "the template keeps a site inside one aligned word"
-    );
+    debug_assert!(poke.end() <= base + 8, "the template keeps a site inside one aligned word");
     // SAFETY: by the caller; text is readable, and only the owner of the patcher writes it.
     let word = unsafe { AtomicU64::from_ptr(base as *mut u64) }.load(Ordering::Relaxed);
     let first = u64::from(poke.new_first_byte()) << ((poke.address - base) * 8);

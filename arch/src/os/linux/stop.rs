@@ -37,7 +37,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::task::{Directory, parse_blocked};
+use super::task::Directory;
 use super::{Failure, action_of, own_id};
 use crate::status::Reason;
 
@@ -139,50 +139,62 @@ fn serialise() {
 /// [`Reason::NoSignal`] when the wanted signal, or every real-time signal, is handled by the
 /// program.
 pub fn take_signal(wanted: Option<i32>) -> Result<i32, Reason> {
+    let signal = find_signal(wanted)?;
+    if handler_of(signal) == Some(handler()) {
+        return Ok(signal);
+    }
+    // SAFETY: a zeroed action is valid; the fields that matter are set.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = handler();
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+    // No handler of the program, with a site in it, runs on top of ours while the text changes.
+    // SAFETY: fills a set that we own.
+    unsafe { libc::sigfillset(&raw mut action.sa_mask) };
+    // SAFETY: `park` is async-signal-safe by the rules above.
+    if unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) } != 0 {
+        return Err(Reason::Failed(Failure::last("sigaction(real-time signal)")));
+    }
+    SIGNAL.store(signal, Ordering::Relaxed);
+    Ok(signal)
+}
+
+/// The signal that is ours already and still is, or one that nobody handles.
+fn find_signal(wanted: Option<i32>) -> Result<i32, Reason> {
     let held = SIGNAL.load(Ordering::Relaxed);
     if held != 0 && handler_of(held) == Some(handler()) && wanted.is_none_or(|one| one == held) {
         return Ok(held);
     }
     // The highest is left to tools: valgrind keeps it for itself.
-    let candidates = match wanted {
+    let mut candidates = match wanted {
         Some(one) => one..=one,
         None => libc::SIGRTMIN()..=libc::SIGRTMAX() - 1,
-    };
-    for signal in candidates.rev() {
-        if handler_of(signal) != Some(libc::SIG_DFL) {
-            continue;
-        }
-        // SAFETY: a zeroed action is valid; the fields that matter are set.
-        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        action.sa_sigaction = handler();
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
-        // No handler of the program, with a site in it, runs on top of ours while the text changes.
-        // SAFETY: fills a set that we own.
-        unsafe { libc::sigfillset(&raw mut action.sa_mask) };
-        // SAFETY: `park` is async-signal-safe by the rules above.
-        if unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) } == 0 {
-            SIGNAL.store(signal, Ordering::Relaxed);
-            return Ok(signal);
-        }
     }
-    Err(Reason::NoSignal { wanted })
+    .rev();
+    let free = candidates.find(|signal| handler_of(*signal) == Some(libc::SIG_DFL));
+    free.ok_or(Reason::NoSignal { wanted })
 }
 
-/// Whether a signal could be taken, without taking it.
+/// Whether the world could be stopped now, as far as that shows without stopping it.
 ///
 /// # Errors
 ///
-/// As [`take_signal`].
+/// As [`take_signal`], and [`Reason::ThreadBlocksStop`].
 pub fn look(wanted: Option<i32>) -> Result<(), Reason> {
-    let free = |signal| {
-        handler_of(signal) == Some(libc::SIG_DFL)
-            || (handler_of(signal) == Some(handler()) && SIGNAL.load(Ordering::Relaxed) == signal)
-    };
-    let any = match wanted {
-        Some(one) => free(one),
-        None => (libc::SIGRTMIN()..libc::SIGRTMAX()).any(free),
-    };
-    if any { Ok(()) } else { Err(Reason::NoSignal { wanted }) }
+    let signal = find_signal(wanted)?;
+    let directory = Directory::open()?;
+    let mut threads = Vec::new();
+    directory.list(&mut [0; 512], |thread| threads.push(thread)).map_err(Reason::Failed)?;
+    let patience = Instant::now() + PATIENCE;
+    let own = own_id();
+    for thread in threads.into_iter().filter(|thread| *thread != own) {
+        while matches!(look_at(&directory, thread, signal), Asking::Later) {
+            if Instant::now() > patience {
+                return Err(Reason::ThreadBlocksStop { thread, signal });
+            }
+            pause();
+        }
+    }
+    Ok(())
 }
 
 /// The address of the handler.
@@ -411,11 +423,10 @@ fn look_at(directory: &Directory, thread: i32, signal: i32) -> Asking {
     if !directory.is_alive(thread) {
         return Asking::Leave;
     }
-    let mut buffer = [0; 4096];
-    match parse_blocked(directory.read(thread, b"/status", &mut buffer)) {
-        None => Asking::Leave,
-        Some(blocked) if blocked & (1 << (signal - 1)) != 0 => Asking::Later,
-        Some(_) => Asking::Now,
+    match directory.status(thread) {
+        Some(status) if status.blocked & (1 << (signal - 1)) == 0 => Asking::Now,
+        // Without an answer too: it has just ended, which shows in the next round, or it runs.
+        _ => Asking::Later,
     }
 }
 

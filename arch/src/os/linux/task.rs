@@ -15,7 +15,14 @@ pub(super) const KERNEL_WORKER: u64 = 0x10 | 0x4000;
 pub(super) struct Stat {
     pub(super) flags: u64,
     pub(super) state: u8,
+    /// The first 31 signals.
     pub(super) blocked: u64,
+}
+
+/// What `status` says of one thread's signals.
+pub(super) struct Status {
+    pub(super) blocked: u64,
+    /// Those that have a handler, in the whole process.
     pub(super) caught: u64,
 }
 
@@ -61,34 +68,58 @@ impl Directory {
         }
     }
 
-    /// Reads a file of a thread; nothing when it has ended.
-    pub(super) fn read<'a>(&self, thread: i32, name: &[u8], buffer: &'a mut [u8]) -> &'a [u8] {
+    /// Opens a file of a thread; `None` when it has ended.
+    fn open_file(&self, thread: i32, name: &[u8]) -> Option<File> {
         let mut path = [0_u8; 24];
         let end = write_number(&mut path, thread);
         path[end..end + name.len()].copy_from_slice(name);
         let flags = libc::O_RDONLY | libc::O_CLOEXEC;
-        // SAFETY: the path ends with a zero; the kernel writes at most the buffer's size into it.
-        unsafe {
-            let file = libc::openat(self.0, path.as_ptr().cast(), flags);
-            if file < 0 {
-                return &[];
-            }
-            let length = libc::read(file, buffer.as_mut_ptr().cast(), buffer.len());
-            libc::close(file);
-            &buffer[..usize::try_from(length).unwrap_or(0)]
-        }
+        // SAFETY: the path ends with a zero.
+        let file = unsafe { libc::openat(self.0, path.as_ptr().cast(), flags) };
+        (file >= 0).then_some(File(file))
+    }
+
+    /// Reads a thread's `stat`, a line that is shorter than the buffer; nothing when it has ended.
+    pub(super) fn stat<'a>(&self, thread: i32, buffer: &'a mut [u8; 1024]) -> &'a [u8] {
+        let length = self.open_file(thread, b"/stat").map_or(0, |file| file.read(buffer));
+        &buffer[..length]
+    }
+
+    /// Reads a thread's `status`; `None` when it has ended or is not told.
+    pub(super) fn status(&self, thread: i32) -> Option<Status> {
+        let file = self.open_file(thread, b"/status")?;
+        parse_status(|buffer| file.read(buffer))
     }
 
     /// Whether the thread runs user code.
     pub(super) fn is_alive(&self, thread: i32) -> bool {
         let mut buffer = [0; 1024];
-        parse_stat(self.read(thread, b"/stat", &mut buffer)).is_some_and(|stat| {
+        parse_stat(self.stat(thread, &mut buffer)).is_some_and(|stat| {
             !matches!(stat.state, b'Z' | b'X') && stat.flags & KERNEL_WORKER == 0
         })
     }
 }
 
 impl Drop for Directory {
+    fn drop(&mut self) {
+        // SAFETY: closes a descriptor that we own.
+        unsafe { libc::close(self.0) };
+    }
+}
+
+/// An open file.
+struct File(RawFd);
+
+impl File {
+    /// How many bytes were read; none at the end, and where it fails.
+    fn read(&self, buffer: &mut [u8]) -> usize {
+        // SAFETY: the kernel writes at most the buffer's size into it.
+        let length = unsafe { libc::read(self.0, buffer.as_mut_ptr().cast(), buffer.len()) };
+        usize::try_from(length).unwrap_or(0)
+    }
+}
+
+impl Drop for File {
     fn drop(&mut self) {
         // SAFETY: closes a descriptor that we own.
         unsafe { libc::close(self.0) };
@@ -133,14 +164,37 @@ pub(super) fn parse_stat(text: &[u8]) -> Option<Stat> {
     let state = *fields.next()?.as_bytes().first()?; // field 3
     let flags = fields.nth(5)?.parse().ok()?; // 9
     let blocked = fields.nth(22)?.parse().ok()?; // 32
-    let caught = fields.nth(1)?.parse().ok()?; // 34
-    Some(Stat { flags, state, blocked, caught })
+    Some(Stat { flags, state, blocked })
 }
 
-/// The line `SigBlk:` of `proc(5)` `status`: the blocked signals, as hexadecimal digits.
-pub(super) fn parse_blocked(text: &[u8]) -> Option<u64> {
-    let mut lines = text.split(|byte| *byte == b'\n');
-    let digits = lines.find_map(|line| line.strip_prefix(b"SigBlk:"))?;
+/// The lines `SigBlk:` and `SigCgt:` of `proc(5)` `status`, hexadecimal digits, from as many pieces
+/// as `read` gives: the line of the groups may be longer than any buffer.
+fn parse_status(mut read: impl FnMut(&mut [u8]) -> usize) -> Option<Status> {
+    let (mut blocked, mut caught) = (None, None);
+    let mut buffer = [0_u8; 2048];
+    let mut kept = 0;
+    while blocked.is_none() || caught.is_none() {
+        let filled = kept + match read(&mut buffer[kept..]) {
+            0 => return None,
+            length => length,
+        };
+        let Some(last) = buffer[..filled].iter().rposition(|byte| *byte == b'\n') else {
+            // The beginning of a line that does not fit is none of those that are wanted.
+            kept = if filled == buffer.len() { 0 } else { filled };
+            continue;
+        };
+        for line in buffer[..last].split(|byte| *byte == b'\n') {
+            blocked = blocked.or_else(|| signals(line, b"SigBlk:"));
+            caught = caught.or_else(|| signals(line, b"SigCgt:"));
+        }
+        buffer.copy_within(last + 1..filled, 0);
+        kept = filled - last - 1;
+    }
+    Some(Status { blocked: blocked?, caught: caught? })
+}
+
+fn signals(line: &[u8], name: &[u8]) -> Option<u64> {
+    let digits = line.strip_prefix(name)?;
     u64::from_str_radix(std::str::from_utf8(digits).ok()?.trim(), 16).ok()
 }
 
@@ -154,15 +208,31 @@ mod tests {
             400 1 1 0 0 0 0 16 4096 1073746124 0 0 0 17 1";
         let stat = parse_stat(text).expect("well formed");
         assert_eq!((stat.state, stat.flags), (b'S', 4_194_560));
-        assert_eq!((stat.blocked, stat.caught), (16, 1_073_746_124));
+        assert_eq!(stat.blocked, 16);
         assert!(parse_stat(b"42 (short) S 1 2").is_none());
     }
 
     #[test]
-    fn blocked_signals_are_read() {
-        let text = b"Name:\tx\nSigPnd:\t0000\nSigBlk:\tfffffffe7ffbfeff\nSigIgn:\t00\n";
-        assert_eq!(parse_blocked(text), Some(0xffff_fffe_7ffb_feff));
-        assert_eq!(parse_blocked(b"SigIgn:\t00"), None);
+    fn signals_are_read_in_pieces_of_any_size() {
+        let read = |text: &[u8], piece: usize| {
+            let mut rest = text;
+            parse_status(|buffer| {
+                let length = piece.min(buffer.len()).min(rest.len());
+                buffer[..length].copy_from_slice(&rest[..length]);
+                rest = &rest[length..];
+                length
+            })
+            .map(|status| (status.blocked, status.caught))
+        };
+        let groups = "1234567890 ".repeat(1000);
+        let text = format!(
+            "Name:\tx\nGroups:\t{groups}\nSigPnd:\t0000\nSigBlk:\tfffffffe7ffbfeff\nSigIgn:\t00\n\
+             SigCgt:\t0a\nCapInh:\t0\n"
+        );
+        for piece in [1, 7, 100, 2048, usize::MAX] {
+            assert_eq!(read(text.as_bytes(), piece), Some((0xffff_fffe_7ffb_feff, 0xa)), "{piece}");
+        }
+        assert_eq!(read(b"SigBlk:\t00\nSigIgn:\t00\n", 64), None);
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! The text writers.
 //!
-//! `mprotect`: the whole executable segment becomes writable for one batch and is put back as it was
-//! found. The whole segment, because a page at a time splits the mapping for good. Never without
-//! execute: other threads are running this text. Its cost is two calls and, where other threads run,
+//! `mprotect`: text becomes writable for one batch and is put back as it was found. Never without
+//! execute: other threads are running it. The first time, a mapping is opened whole: a part of a
+//! mapping that has never been written would stay a mapping of its own for good. Once one of its pages
+//! has been copied, all of the mapping has the kernel's record of that (`anon_vma`), which its parts
+//! then share, so that they become one again when their protection is the same; from then on only the
+//! pages that change are opened. The cost is two calls a run of pages and, where other threads run,
 //! the flush of their address caches, whatever the number of sites.
 //!
 //! `procmem`: each store is a `pwrite` to `/proc/self/mem`, which the kernel carries out as a
@@ -15,27 +18,33 @@
 //!
 //! * `T1` A [`Segment`] covers loaded text, from its registration until its module is unloaded, and
 //!   the owner of the [`Patcher`](crate::Patcher) is the only one who changes its protection.
-//! * `T2` While an [`OpenText`] exists, all of its segments are readable and executable, and with
-//!   `mprotect` writable; addresses given to its stores lie in one of them.
+//! * `T2` While an [`OpenText`] exists, all of its spans are readable and executable, and with
+//!   `mprotect` writable; every byte of the pokes that it was opened for lies in one of them, and
+//!   so does the aligned word of eight bytes around it.
 
 #![allow(unsafe_code)]
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
+use std::ptr;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use super::Failure;
 use crate::isa::imp;
 use crate::known::KnownText;
+use crate::poke::Poke;
 use crate::status::Reason;
 
-/// A part of a segment with one protection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A mapping, as far as it belongs to a segment.
+#[derive(Debug)]
 struct Part {
     start: usize,
-    length: usize,
+    end: usize,
+    /// As it was found before the first write.
     protection: libc::c_int,
+    /// Whether one of its pages has been written, so that it may be opened by pages.
+    is_written: Cell<bool>,
 }
 
 /// An executable segment and the protection that it was found with.
@@ -59,18 +68,18 @@ impl Segment {
         self.range
     }
 
-    /// The protection of each part, as it was found before the first write.
+    /// Its mappings, which cover it, by address.
     fn parts(&self) -> &[Part] {
         self.parts.get_or_init(|| self.look())
     }
 
     fn look(&self) -> Vec<Part> {
-        let mut parts: Vec<Part> = Vec::new();
-        let length = self.range.end - self.range.start;
-        if let Ok(regions) = region::query_range(self.range.start as *const u8, length) {
+        let KnownText { start, end } = self.range;
+        let mut parts = Vec::new();
+        let mut covered = start;
+        if let Ok(regions) = region::query_range(start as *const u8, end - start) {
             for found in regions.flatten() {
-                let start = found.as_range().start.max(self.range.start);
-                let end = found.as_range().end.min(self.range.end);
+                let (from, to) = (found.as_range().start.max(start), found.as_range().end.min(end));
                 let mut protection = libc::PROT_NONE;
                 for (has, bit) in [
                     (found.is_readable(), libc::PROT_READ),
@@ -81,29 +90,98 @@ impl Segment {
                         protection |= bit;
                     }
                 }
-                match parts.last_mut() {
-                    Some(last)
-                        if last.start + last.length == start && last.protection == protection =>
-                    {
-                        last.length += end - start;
-                    }
-                    _ => parts.push(Part { start, length: end - start, protection }),
+                if from != covered {
+                    break;
                 }
+                covered = to;
+                parts.push(Part { start: from, end: to, protection, is_written: Cell::new(false) });
             }
         }
-        if parts.iter().map(|part| part.length).sum::<usize>() != length {
+        if covered != end {
             // Without /proc: as the program header says, and as every linker lays text out.
             let protection = libc::PROT_READ | libc::PROT_EXEC;
-            parts = vec![Part { start: self.range.start, length, protection }];
+            parts = vec![Part { start, end, protection, is_written: Cell::new(false) }];
         }
         parts
+    }
+}
+
+/// Bytes of one mapping that a batch changes, and what lies between them.
+#[derive(Clone, Copy, Debug)]
+pub struct Span<'a> {
+    part: &'a Part,
+    start: usize,
+    end: usize,
+}
+
+/// Bytes between two sites that are opened along with them rather than left out by two calls more:
+/// a call costs as much as fifty pages.
+const GAP: usize = 64 << 12;
+
+/// The spans of `pokes`, sorted by address.
+///
+/// # Errors
+///
+/// The address of a poke that does not lie in one of `segments`.
+pub fn spans<'a>(segments: &'a [Option<Segment>], pokes: &[Poke]) -> Result<Vec<Span<'a>>, usize> {
+    let mut spans = Vec::new();
+    let mut rest = pokes;
+    while let [poke, others @ ..] = rest {
+        rest = others;
+        let bound = poke.end();
+        let home = segments.iter().flatten().find(|segment| {
+            segment.range.start <= poke.address && bound <= segment.range.end
+        });
+        for part in home.ok_or(poke.address)?.parts() {
+            let (start, mut end) = (poke.address.max(part.start), bound.min(part.end));
+            if start >= end {
+                continue;
+            }
+            // Most often all of them lie close together.
+            if let Some(last) = others.last()
+                && last.address - start < GAP
+                && last.end() <= part.end
+            {
+                end = last.end();
+                rest = &[];
+            }
+            while let [next, others @ ..] = rest
+                && next.address < end + GAP
+                && next.end() <= part.end
+            {
+                end = end.max(next.end());
+                rest = others;
+            }
+            spans.push(Span { part, start, end });
+        }
+    }
+    Ok(spans)
+}
+
+impl<'a> Span<'a> {
+    /// All of the mapping.
+    fn whole(self) -> Self {
+        Span { start: self.part.start, end: self.part.end, ..self }
+    }
+
+    /// The pages of the span; all of the mapping where that has never been written.
+    fn pages(self) -> Self {
+        if !self.part.is_written.get() {
+            return self.whole();
+        }
+        let (start, end) = (region::page::floor(self.start as *const u8), region::page::ceil(self.end as *const u8));
+        Span { start: (start as usize).max(self.part.start), end: (end as usize).min(self.part.end), ..self }
+    }
+
+    fn protect(&self, protection: libc::c_int) -> Result<(), Failure> {
+        protect(self.start, self.end - self.start, protection)
     }
 }
 
 /// Text that is writable until it is closed.
 #[derive(Debug)]
 pub struct OpenText<'a> {
-    segments: Vec<&'a Segment>,
+    spans: Vec<Span<'a>>,
     /// `/proc/self/mem`, if that is the writer.
     memory: Option<File>,
 }
@@ -138,7 +216,7 @@ impl Memory {
             let errno = error.raw_os_error().unwrap_or(0);
             Reason::Failed(Failure { call: "open(/proc/self/mem)", errno })
         })?;
-        let text = OpenText { segments: Vec::new(), memory: Some(file) };
+        let text = OpenText { spans: Vec::new(), memory: Some(file) };
         let process = std::process::id();
         if self.proven_in != process {
             imp::probe(|address, word| {
@@ -162,10 +240,10 @@ impl Default for Memory {
 pub struct OpenMemory(OpenText<'static>);
 
 impl OpenMemory {
-    /// Opens `segments` for stores through it.
+    /// For a batch.
     #[must_use]
-    pub fn open<'a>(self, segments: impl Iterator<Item = &'a Segment>) -> OpenText<'a> {
-        OpenText { segments: segments.collect(), ..self.0 }
+    pub fn open<'a>(self) -> OpenText<'a> {
+        self.0
     }
 }
 
@@ -182,28 +260,49 @@ fn protect(start: usize, length: usize, protection: libc::c_int) -> Result<(), F
     }
 }
 
-/// Makes `segments` writable.
+/// Makes `spans`, sorted by address, writable: their pages or, where the kernel does not let the
+/// mapping be divided (`vm.max_map_count`), all of it.
 ///
 /// # Errors
 ///
 /// The failure of `mprotect`; all protections are as they were found then.
-pub fn open<'a>(
-    segments: impl Iterator<Item = &'a Segment>,
-) -> Result<OpenText<'a>, Failure> {
-    let mut opened = OpenText { segments: Vec::new(), memory: None };
-    for segment in segments {
-        let KnownText { start, end } = segment.range;
-        // Before the first change.
-        segment.parts();
-        let result = protect(start, end - start, WRITABLE);
-        opened.segments.push(segment);
-        if let Err(failure) = result {
+pub fn open(spans: Vec<Span<'_>>) -> Result<OpenText<'_>, Failure> {
+    let whole = merged(spans.iter().map(|span| span.whole()));
+    open_all(merged(spans.into_iter().map(Span::pages))).or_else(|_| open_all(whole))
+}
+
+/// Spans of one mapping that meet or overlap, as one.
+fn merged<'a>(spans: impl Iterator<Item = Span<'a>>) -> Vec<Span<'a>> {
+    let mut merged: Vec<Span<'a>> = Vec::new();
+    for span in spans {
+        match merged.last_mut() {
+            Some(last) if ptr::eq(last.part, span.part) && span.start <= last.end => {
+                last.end = last.end.max(span.end);
+            }
+            _ => merged.push(span),
+        }
+    }
+    merged
+}
+
+fn open_all(spans: Vec<Span<'_>>) -> Result<OpenText<'_>, Failure> {
+    for (index, span) in spans.iter().enumerate() {
+        if let Err(failure) = span.protect(WRITABLE) {
             // The call may have changed a part of the range before it failed.
-            let _ = opened.close();
+            let _ = close_all(&spans[..=index]);
             return Err(failure);
         }
     }
-    Ok(opened)
+    Ok(OpenText { spans, memory: None })
+}
+
+fn close_all(spans: &[Span<'_>]) -> Result<(), Failure> {
+    let mut result = Ok(());
+    for span in spans {
+        let again = || span.protect(span.part.protection);
+        result = result.and(again().or_else(|_| again()));
+    }
+    result
 }
 
 impl OpenText<'_> {
@@ -213,30 +312,22 @@ impl OpenText<'_> {
     ///
     /// The first failure of `mprotect`; the others are put back all the same.
     pub fn close(self) -> Result<(), Failure> {
-        let mut result = Ok(());
-        if self.memory.is_some() {
-            return result;
-        }
-        for part in self.segments.iter().flat_map(|segment| segment.parts()) {
-            let again = || protect(part.start, part.length, part.protection);
-            let one = again().or_else(|_| again());
-            result = result.and(one);
-        }
+        let result = close_all(&self.spans);
+        self.spans.iter().for_each(|span| span.part.is_written.set(true));
         result
     }
 
-    /// The store by `pwrite`; `None` where the writer is `mprotect`.
-    fn through_memory(&self, address: usize, bytes: &[u8]) -> Option<Result<(), Failure>> {
-        let file = self.memory.as_ref()?;
+    /// The store of the lowest `width` bytes of `bits` by `pwrite`.
+    #[cold]
+    fn through(file: &File, address: usize, bits: u64, width: usize) -> Result<(), Failure> {
+        let bytes = &bits.to_le_bytes()[..width];
         let call = "pwrite(/proc/self/mem)";
-        if let Err(failure) = Failure::due(call) {
-            return Some(Err(failure));
-        }
-        Some(match file.write_at(bytes, address as u64) {
+        Failure::due(call)?;
+        match file.write_at(bytes, address as u64) {
             Ok(written) if written == bytes.len() => Ok(()),
             Ok(_) => Err(Failure { call, errno: libc::EIO }),
             Err(error) => Err(Failure { call, errno: error.raw_os_error().unwrap_or(libc::EIO) }),
-        })
+        }
     }
 
     /// Whether a store can fail.
@@ -256,8 +347,8 @@ impl OpenText<'_> {
     /// The failure of `pwrite`; nothing was stored.
     #[inline]
     pub unsafe fn store_byte(&self, address: usize, byte: u8) -> Result<(), Failure> {
-        if let Some(done) = self.through_memory(address, &[byte]) {
-            return done;
+        if let Some(file) = &self.memory {
+            return Self::through(file, address, u64::from(byte), 1);
         }
         // SAFETY: T2 by the caller; a byte is always aligned.
         unsafe { AtomicU8::from_ptr(address as *mut u8) }.store(byte, Ordering::Release);
@@ -275,8 +366,8 @@ impl OpenText<'_> {
     /// The failure of `pwrite`.
     #[inline]
     pub unsafe fn store_aligned(&self, address: usize, word: u64) -> Result<(), Failure> {
-        if let Some(done) = self.through_memory(address, &word.to_le_bytes()) {
-            return done;
+        if let Some(file) = &self.memory {
+            return Self::through(file, address, word, 8);
         }
         // SAFETY: T2 and the alignment by the caller.
         unsafe { AtomicU64::from_ptr(address as *mut u64) }.store(word, Ordering::Release);
@@ -295,8 +386,8 @@ impl OpenText<'_> {
     /// The failure of `pwrite`.
     #[inline]
     pub unsafe fn store_four(&self, address: usize, word: u32) -> Result<(), Failure> {
-        if let Some(done) = self.through_memory(address, &word.to_le_bytes()) {
-            return done;
+        if let Some(file) = &self.memory {
+            return Self::through(file, address, u64::from(word), 4);
         }
         if address.is_multiple_of(4) {
             // SAFETY: T2 by the caller; the alignment was looked at.

@@ -14,7 +14,7 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
-use super::task::{Directory, KERNEL_WORKER, parse_blocked, parse_stat};
+use super::task::{Directory, KERNEL_WORKER, parse_stat};
 use super::{Failure, action_of, own_id, stop};
 use crate::status::Reason;
 
@@ -22,7 +22,7 @@ use crate::status::Reason;
 /// `TRIES` times this is meant.
 const PAUSE: Duration = Duration::from_micros(100);
 const TRIES: usize = 1000;
-/// The thread that was last found to block SIGTRAP: it is not waited for again.
+/// The thread that was last found to block SIGTRAP.
 static BLOCKED_BEFORE: AtomicI32 = AtomicI32::new(0);
 /// How long a thread may stay inside the C library with its signals blocked.
 const LIBC_PATIENCE: Duration = Duration::from_secs(2);
@@ -39,10 +39,13 @@ pub fn is_alone() -> bool {
 
 /// Looks whether every thread can take a SIGTRAP, now and in every handler.
 ///
+/// A thread that blocks it is waited for, since it may do so for a moment; in a `hurry` not the one
+/// that has been waited for in vain before.
+///
 /// # Errors
 ///
 /// The first reason found why not, or why it cannot be known.
-pub fn can_all_trap() -> Result<(), Reason> {
+pub fn can_all_trap(hurry: bool) -> Result<(), Reason> {
     let own = own_id();
     if own_mask() & trap_bit() != 0 {
         return Err(Reason::ThreadBlocksTrap { thread: own });
@@ -51,32 +54,40 @@ pub fn can_all_trap() -> Result<(), Reason> {
     let mut threads = Vec::new();
     let mut buffer = [0; 512];
     directory.list(&mut buffer, |thread| threads.push(thread)).map_err(Reason::Failed)?;
-    // Where no other thread's `stat` is read, each signal may have a handler.
+    // The handlers are those of the process: one thread's `status` tells them, and costs twice as
+    // much as `stat`. Where none tells, each signal may have a handler.
     let mut caught = None;
     for thread in threads.into_iter().filter(|thread| *thread != own) {
-        caught = Some(caught.unwrap_or(0) | settle(&directory, thread)?);
+        if caught.is_none() {
+            Failure::due("read(/proc/self/task/status)").map_err(Reason::Failed)?;
+            let status = directory.status(thread);
+            if let Some(status) = status.filter(|status| status.blocked & trap_bit() == 0) {
+                caught = Some(status.caught);
+                continue;
+            }
+        }
+        settle(&directory, thread, hurry)?;
     }
     can_trap_in_handlers(caught.unwrap_or(u64::MAX))
 }
 
-/// Waits until a thread can trap, if it blocks SIGTRAP only for a moment; tells what it catches.
-///
-/// One that has ended, or never runs user code, does not tell: each signal may have a handler then.
-fn settle(directory: &Directory, thread: i32) -> Result<u64, Reason> {
+/// Waits until a thread can trap, if it blocks SIGTRAP only for a moment.
+fn settle(directory: &Directory, thread: i32, hurry: bool) -> Result<(), Reason> {
     let (mut tries, started) = (0, Instant::now());
-    let enough = if BLOCKED_BEFORE.load(Ordering::Relaxed) == thread { 1 } else { TRIES };
+    let is_known = BLOCKED_BEFORE.load(Ordering::Relaxed) == thread;
+    let enough = if hurry && is_known { 1 } else { TRIES };
     while tries < enough {
         Failure::due("read(/proc/self/task/stat)").map_err(Reason::Failed)?;
         let mut buffer = [0; 1024];
-        let text = directory.read(thread, b"/stat", &mut buffer);
+        let text = directory.stat(thread, &mut buffer);
         if text.is_empty() {
-            return Ok(u64::MAX); // It has ended.
+            return Ok(()); // It has ended.
         }
         match parse_stat(text) {
             None => return Err(Reason::ThreadsUnknown { errno: libc::EINVAL }),
-            Some(stat) if stat.flags & KERNEL_WORKER != 0 => return Ok(u64::MAX),
-            Some(stat) if matches!(stat.state, b'Z' | b'X') => return Ok(u64::MAX),
-            Some(stat) if stat.blocked & trap_bit() == 0 => return Ok(stat.caught),
+            Some(stat) if stat.flags & KERNEL_WORKER != 0 => return Ok(()),
+            Some(stat) if matches!(stat.state, b'Z' | b'X') => return Ok(()),
+            Some(stat) if stat.blocked & trap_bit() == 0 => return Ok(()),
             // Only the C library itself can block its own two signals, and it runs no code of the
             // program then: that passes, however long the thread waits for a processor.
             Some(_)
@@ -89,13 +100,10 @@ fn settle(directory: &Directory, thread: i32) -> Result<u64, Reason> {
     Err(Reason::ThreadBlocksTrap { thread })
 }
 
-/// Looks at the masks of the handlers that are installed; `caught` holds the signals up to 31 that
-/// have one.
+/// Looks at the masks of the handlers that are installed; `caught` holds the signals that have one.
 fn can_trap_in_handlers(caught: u64) -> Result<(), Reason> {
     for signal in 1..=libc::SIGRTMAX() {
-        // The handlers of signals past 31 do not show in `stat`.
-        let is_handled = signal > 31 || caught & bit(signal) != 0;
-        if is_handled && signal != libc::SIGTRAP && handler_blocks_trap(signal) {
+        if caught & bit(signal) != 0 && signal != libc::SIGTRAP && handler_blocks_trap(signal) {
             return Err(Reason::HandlerBlocksTrap { signal });
         }
     }
@@ -106,9 +114,9 @@ fn can_trap_in_handlers(caught: u64) -> Result<(), Reason> {
 /// `pthread_sigmask` never does. `stat` shows the first 31 signals, `status` all.
 fn is_within_libc(directory: &Directory, thread: i32) -> bool {
     let own = bit(32) | bit(33);
-    let mut buffer = [0; 4096];
-    parse_blocked(directory.read(thread, b"/status", &mut buffer))
-        .is_some_and(|blocked| blocked & own == own)
+    directory
+        .status(thread)
+        .is_some_and(|status| status.blocked & own == own)
 }
 
 fn bit(signal: i32) -> u64 {
@@ -161,7 +169,7 @@ mod tests {
         let thread_id = hear.recv().expect("the thread tells its id");
         assert!(!is_alone());
         assert_eq!(
-            can_all_trap(),
+            can_all_trap(false),
             Err(Reason::ThreadBlocksTrap { thread: thread_id })
         );
         drop(stop);

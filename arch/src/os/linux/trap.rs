@@ -8,6 +8,12 @@
 //! kernel a factor of 4000 at 480 threads. Only a trap that is not ours goes further, to whoever
 //! had the signal before.
 //!
+//! While it runs, every signal but SIGTRAP and those that a fault raises is held back. Its frame
+//! lies on the alternate stack, if the thread has one, and the one that Rust's threads have holds one
+//! frame and no more (`AT_MINSIGSTKSZ`, 11 KiB where there is AMX): a second signal on top would end
+//! the process. SIGTRAP itself stays open, so that a thread in the handler does not count as one that
+//! blocks it.
+//!
 //! # Invariants
 //!
 //! * `H1` `PREVIOUS` is written before the handler is installed and never afterwards.
@@ -77,6 +83,7 @@ pub fn install() -> Result<(), Reason> {
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = ours();
     // SA_RESTART as the previous owner had it, for signals that were sent and are passed on.
+    action.sa_mask = held_back();
     action.sa_flags = libc::SA_SIGINFO
         | libc::SA_ONSTACK
         | libc::SA_NODEFER
@@ -87,6 +94,19 @@ pub fn install() -> Result<(), Reason> {
     }
     INSTALLED.store(true, Ordering::Relaxed);
     Ok(())
+}
+
+/// What is held back while the handler runs.
+fn held_back() -> libc::sigset_t {
+    // SAFETY: a zeroed set is valid; changes a set that we own.
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigfillset(&raw mut set);
+        for open in [libc::SIGTRAP, libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE] {
+            libc::sigdelset(&raw mut set, open);
+        }
+        set
+    }
 }
 
 /// A handler with `SA_SIGINFO`.
@@ -156,7 +176,8 @@ fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, raw_context: *mut li
             if previous.sa_flags & libc::SA_RESETHAND != 0 {
                 PREVIOUS_SPENT.store(true, Ordering::Relaxed);
             }
-            block_as(previous);
+            // SAFETY: with SA_SIGINFO the kernel passes the thread's context.
+            set_mask(unsafe { &*raw_context.cast() }, previous);
             if previous.sa_flags & libc::SA_SIGINFO != 0 {
                 // SAFETY: with SA_SIGINFO the address is a function of this type.
                 let handler: Informed = unsafe { std::mem::transmute(handler) };
@@ -171,14 +192,23 @@ fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, raw_context: *mut li
     }
 }
 
-/// Blocks what the previous handler asked for, except SIGTRAP: a site in that handler may trap.
-fn block_as(previous: &libc::sigaction) {
+/// Blocks what the interrupted code blocked and what the previous handler asked for, as the kernel
+/// would have; never SIGTRAP: a site in that handler may trap.
+fn set_mask(interrupted: &libc::ucontext_t, previous: &libc::sigaction) {
     let mut mask = previous.sa_mask;
-    // SAFETY: changes a set that we own, then this thread's mask; neither call fails, so `errno`
-    // is not written.
+    for signal in 1..=libc::SIGRTMAX() {
+        // SAFETY: reads the kernel's set, which ends with its last signal; changes a set that we own.
+        unsafe {
+            if libc::sigismember(&raw const interrupted.uc_sigmask, signal) == 1 {
+                libc::sigaddset(&raw mut mask, signal);
+            }
+        }
+    }
+    // SAFETY: changes a set that we own, then this thread's mask; neither call fails, so `errno` is
+    // not written.
     unsafe {
         libc::sigdelset(&raw mut mask, libc::SIGTRAP);
-        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const mask, ptr::null_mut());
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, ptr::null_mut());
     }
 }
 

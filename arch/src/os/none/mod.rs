@@ -47,6 +47,7 @@ pub mod barrier {
 pub mod text {
     use super::{Failure, UNSUPPORTED};
     use crate::known::KnownText;
+    use crate::poke::Poke;
     use crate::status::Reason;
 
     /// An executable segment.
@@ -69,7 +70,29 @@ pub mod text {
 
     /// Never exists.
     #[derive(Debug)]
-    pub enum OpenText {}
+    pub enum Span {}
+
+    /// There are none.
+    ///
+    /// # Errors
+    ///
+    /// The first address of a poke.
+    pub fn spans(_: &[Option<Segment>], pokes: &[Poke]) -> Result<Vec<Span>, usize> {
+        pokes.first().map_or(Ok(Vec::new()), |poke| Err(poke.address))
+    }
+
+    /// Always refuses.
+    ///
+    /// # Errors
+    ///
+    /// Always.
+    pub fn open(_: Vec<Span>) -> Result<OpenText<'static>, Failure> {
+        Err(UNSUPPORTED)
+    }
+
+    /// Never exists.
+    #[derive(Debug)]
+    pub struct OpenText<'a>(std::convert::Infallible, std::marker::PhantomData<&'a ()>);
 
     /// The memory of the process, which is never written.
     #[derive(Debug, Default)]
@@ -99,17 +122,17 @@ pub mod text {
     impl OpenMemory {
         /// Never called.
         #[must_use]
-        pub fn open<'a>(self, _: impl Iterator<Item = &'a Segment>) -> OpenText {
+        pub fn open<'a>(self) -> OpenText<'a> {
             match self {}
         }
     }
 
     #[allow(unsafe_code)]
-    impl OpenText {
+    impl OpenText<'_> {
         /// Never called.
         #[must_use]
         pub fn can_fail(&self) -> bool {
-            match *self {}
+            match self.0 {}
         }
 
         /// Never called.
@@ -118,7 +141,7 @@ pub mod text {
         ///
         /// None.
         pub fn close(self) -> Result<(), Failure> {
-            match self {}
+            match self.0 {}
         }
 
         /// Never called.
@@ -131,7 +154,7 @@ pub mod text {
         ///
         /// None is needed.
         pub unsafe fn store_byte(&self, _: usize, _: u8) -> Result<(), Failure> {
-            match *self {}
+            match self.0 {}
         }
 
         /// Never called.
@@ -144,7 +167,7 @@ pub mod text {
         ///
         /// None is needed.
         pub unsafe fn store_aligned(&self, _: usize, _: u64) -> Result<(), Failure> {
-            match *self {}
+            match self.0 {}
         }
 
         /// Never called.
@@ -157,7 +180,7 @@ pub mod text {
         ///
         /// None is needed.
         pub unsafe fn store_four(&self, _: usize, _: u32) -> Result<(), Failure> {
-            match *self {}
+            match self.0 {}
         }
     }
 }
@@ -178,7 +201,7 @@ pub mod threads {
     /// # Errors
     ///
     /// Always.
-    pub fn can_all_trap() -> Result<(), Reason> {
+    pub fn can_all_trap(_: bool) -> Result<(), Reason> {
         Err(Reason::Failed(UNSUPPORTED))
     }
 }
