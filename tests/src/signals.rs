@@ -2,9 +2,10 @@
 
 #![allow(unsafe_code)]
 
+use crate::counter::AtomicU64;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 

@@ -1,6 +1,7 @@
 //! A bounded run of many readers against one who sets.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use crate::counter::AtomicU64;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 /// Where a run ends, whichever comes first.

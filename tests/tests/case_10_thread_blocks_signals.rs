@@ -4,10 +4,11 @@
 //!
 //! CASES 10 (seen in criu, issue 1482).
 
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::SeqCst};
 
 use immediate::{Batch, Error, Immediate, Protocol, Reason, Refusal, Rejected};
 use immediate::{immediate, immediate_if, immediate_read};
+use immediate_tests::counter::AtomicU64;
 use immediate_tests::scatter::{Wide, gather_wide, scatter_wide};
 use immediate_tests::{child, signals};
 

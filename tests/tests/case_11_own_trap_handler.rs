@@ -9,10 +9,11 @@
 // The width of the variable differs from target to target.
 #![allow(clippy::useless_conversion)]
 
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering::SeqCst};
 
 use immediate::{Batch, Error, Immediate, Protocol, Reason, Refusal};
 use immediate::{immediate, immediate_if, immediate_read};
+use immediate_tests::counter::AtomicU64;
 use immediate_tests::scatter::{Wide, gather_wide, scatter_wide};
 use immediate_tests::{child, maps, signals};
 

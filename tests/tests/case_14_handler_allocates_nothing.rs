@@ -9,11 +9,12 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use immediate::{Batch, Config, Immediate, Protocol, immediate, immediate_if, immediate_read};
 use immediate_tests::alternate_stack::AlternateStack;
+use immediate_tests::counter::AtomicU64;
 use immediate_tests::scatter::{gather64, scatter64};
 
 #[immediate]

@@ -4,9 +4,10 @@
 //!
 //! CASES 1 (seen in safetyhook, issue 102).
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use immediate::{Immediate, immediate, immediate_read};
+use immediate_tests::counter::AtomicU64;
 use immediate_tests::scatter::{WIDE_GENERATIONS, Wide, gather_wide, scatter_wide};
 use immediate_tests::torture::Bound;
 use immediate_tests::{has_sites, maps};

@@ -4,7 +4,8 @@
 //!
 //! CASES 20 (LLVM issue 130286). To be run with optimisation as well: `cargo test --release`.
 
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use immediate_tests::counter::AtomicU64;
+use std::sync::atomic::Ordering::SeqCst;
 
 use immediate::{Immediate, immediate, immediate_if, immediate_read};
 

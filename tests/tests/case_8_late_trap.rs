@@ -11,12 +11,13 @@
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use immediate::{Batch, Config, Error, Immediate, Protocol};
 use immediate::{immediate, immediate_if, immediate_read};
 use immediate_tests::alternate_stack::AlternateStack;
+use immediate_tests::counter::AtomicU64;
 use immediate_tests::scatter::{WIDE_GENERATIONS, Wide, gather_wide, scatter_wide};
 use immediate_tests::signals::{self, Handler, Targets};
 use immediate_tests::torture::{self, Bound};

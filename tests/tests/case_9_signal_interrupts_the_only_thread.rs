@@ -8,9 +8,10 @@
 
 #![allow(unsafe_code)]
 
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 
 use immediate::{Batch, Immediate, Protocol, immediate, immediate_if, immediate_read};
+use immediate_tests::counter::AtomicU64;
 use immediate_tests::scatter::{gather64, scatter64};
 use immediate_tests::{child, maps, signals};
 

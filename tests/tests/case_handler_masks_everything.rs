@@ -7,12 +7,13 @@
 // The width of the variable differs from target to target.
 #![allow(clippy::useless_conversion)]
 
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use immediate::{
     Config, Error, Immediate, Protocol, Reason, Refusal, immediate, immediate_if, immediate_read,
 };
+use immediate_tests::counter::AtomicU64;
 use immediate_tests::scatter::Wide;
 use immediate_tests::signals::{self, Targets};
 use immediate_tests::torture::{self, Bound};

@@ -2,10 +2,11 @@
 //! library blocks all signals for a moment while it makes a thread, and a set takes that for good
 //! and refuses; or a new thread, not yet listed, runs a site that traps and cannot take it.
 
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 
 use immediate::{Batch, Immediate, Protocol, immediate, immediate_if, immediate_read};
 use immediate_tests::child;
+use immediate_tests::counter::AtomicU64;
 use immediate_tests::scatter::{gather64, scatter64};
 use immediate_tests::torture::{self, Bound, Window};
 

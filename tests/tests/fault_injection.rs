@@ -4,8 +4,9 @@
 //! Without the care of the protocols a set would be half done: one site new, another old, a trap that
 //! nobody answers, text that stays writable.
 
+use immediate_tests::counter::AtomicU64;
 use std::fs;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use immediate::{
     Batch, Config, Immediate, Protocol, Writer, immediate, immediate_if, immediate_read,

@@ -8,9 +8,10 @@
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use immediate::{Immediate, immediate, immediate_if, immediate_read};
+use immediate_tests::counter::AtomicU64;
 use immediate_tests::torture::{self, Bound, Window};
 
 struct Table {

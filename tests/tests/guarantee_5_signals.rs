@@ -9,10 +9,11 @@
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
 use immediate::{Batch, Config, Immediate, Protocol, immediate, immediate_if, immediate_read};
+use immediate_tests::counter::AtomicU64;
 use immediate_tests::scatter::{gather32, gather64, scatter32, scatter64};
 use immediate_tests::signals::{self, Targets};
 use immediate_tests::torture::{self, Bound, Window};

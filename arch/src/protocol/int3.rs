@@ -15,6 +15,10 @@
 //! 7. The first byte of every site.
 //! 8. Synchronise: no processor traps any more.
 //!
+//! Stored code is brought to the instruction caches before each synchronisation, where that takes
+//! instructions of its own. Where a trap is a word, which is the whole site, steps 5 and 6 have nothing
+//! to do but the barrier.
+//!
 //! Were the handler to give the new value before step 3, a thread could see new at one site and
 //! then old at a site that another processor has not yet seen change.
 //!
@@ -36,10 +40,9 @@
 
 #![allow(unsafe_code)]
 
-use super::{Cause, End, store_remainder};
-use crate::isa::imp;
-use crate::os::barrier;
+use super::{Cause, End, store_first, store_remainder, store_trap};
 use crate::os::text::OpenText;
+use crate::os::{barrier, flush::flush};
 use crate::poke::Poke;
 use crate::published;
 
@@ -50,16 +53,16 @@ use crate::published;
 /// The trap handler is installed and every thread can take a trap; each poke describes a site
 /// whose bytes lie in `text`; the caller owns the patcher.
 pub(crate) unsafe fn run(text: &OpenText<'_>, pokes: &[Poke], commit: impl FnOnce()) -> End {
-    let trap = imp::TRAP[0];
     // 1.
     published::publish(pokes);
     // 2.
     for poke in pokes {
         // SAFETY: the site lies in the open text, by the caller.
-        if let Err(failure) = unsafe { text.store_byte(poke.address, trap) } {
+        if let Err(failure) = unsafe { store_trap(text, poke) } {
             return End::TrapsStayOld(Cause::Store(failure));
         }
     }
+    flush(pokes);
     // 3.
     if let Err(failure) = barrier::synchronise() {
         return End::TrapsStayOld(Cause::Barrier(failure));
@@ -74,6 +77,7 @@ pub(crate) unsafe fn run(text: &OpenText<'_>, pokes: &[Poke], commit: impl FnOnc
             return End::TrapsStayNew;
         }
     }
+    flush(pokes);
     // 6.
     if barrier::synchronise().is_err() {
         return End::TrapsStayNew;
@@ -81,10 +85,11 @@ pub(crate) unsafe fn run(text: &OpenText<'_>, pokes: &[Poke], commit: impl FnOnc
     // 7.
     for poke in pokes {
         // SAFETY: as in step 2.
-        if unsafe { text.store_byte(poke.address, poke.new_first_byte()) }.is_err() {
+        if unsafe { store_first(text, poke) }.is_err() {
             return End::TrapsStayNew;
         }
     }
+    flush(pokes);
     // 8.
     let _ = barrier::synchronise();
     published::publish(&[]);

@@ -10,6 +10,7 @@ pub(crate) mod stop_world;
 
 use std::fmt;
 
+use crate::isa::imp;
 use crate::os::Failure;
 use crate::os::text::OpenText;
 use crate::poke::Poke;
@@ -76,13 +77,53 @@ pub(crate) enum Cause {
     Store(Failure),
 }
 
-/// The new bytes behind the first.
+/// How many bytes of a site a trap covers: one, or a word that is the whole site.
+const TRAP_LENGTH: usize = imp::TRAP.len();
+
+/// Puts the trap over the first bytes of a site.
+///
+/// # Safety
+///
+/// The site lies in the open text.
+#[inline(always)]
+unsafe fn store_trap(text: &OpenText<'_>, poke: &Poke) -> Result<(), Failure> {
+    // SAFETY: by the caller.
+    unsafe {
+        match *imp::TRAP {
+            [a, b, c, d] => text.store_four(poke.address, u32::from_le_bytes([a, b, c, d])),
+            [byte] => text.store_byte(poke.address, byte),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The first new bytes, where the trap was.
+///
+/// # Safety
+///
+/// The site lies in the open text, and no processor runs it with an old remainder.
+#[inline(always)]
+unsafe fn store_first(text: &OpenText<'_>, poke: &Poke) -> Result<(), Failure> {
+    // SAFETY: by the caller.
+    unsafe {
+        if const { TRAP_LENGTH == 4 } {
+            text.store_four(poke.address, poke.new as u32)
+        } else {
+            text.store_byte(poke.address, poke.new_first_byte())
+        }
+    }
+}
+
+/// The new bytes behind those that a trap covers.
 ///
 /// # Safety
 ///
 /// The site lies in the open text, and no processor runs the bytes behind its first.
 #[inline(always)]
 unsafe fn store_remainder(text: &OpenText<'_>, poke: &Poke) -> Result<(), Failure> {
+    if const { TRAP_LENGTH == 4 } {
+        return Ok(());
+    }
     let (address, bits, width) = if poke.field == 0 {
         (poke.address + 1, poke.new >> 8, poke.width - 1)
     } else {
@@ -108,6 +149,6 @@ unsafe fn store_whole(text: &OpenText<'_>, poke: &Poke) -> Result<(), Failure> {
     // SAFETY: by the caller.
     unsafe {
         store_remainder(text, poke)?;
-        text.store_byte(poke.address, poke.new_first_byte())
+        store_first(text, poke)
     }
 }

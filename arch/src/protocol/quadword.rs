@@ -24,11 +24,9 @@
 
 #![allow(unsafe_code)]
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use super::{Cause, store_whole};
+use super::{Cause, TRAP_LENGTH, store_first, store_whole};
 use crate::os::text::OpenText;
-use crate::os::{Failure, barrier};
+use crate::os::{Failure, barrier, flush::flush};
 use crate::poke::Poke;
 use crate::published;
 
@@ -46,8 +44,11 @@ pub(crate) unsafe fn run(
     pokes: &[Poke],
     commit: impl FnOnce(),
 ) -> Result<(), Cause> {
-    // 1. The stores are releases: x86 keeps stores in order, so memory that was written before the
-    // set is visible to whoever reads new.
+    // 1. Memory that was written before the set is visible to whoever reads new: x86 keeps stores in
+    // order; elsewhere every processor passes a barrier first.
+    if cfg!(not(any(target_arch = "x86_64", target_arch = "x86"))) {
+        barrier::synchronise().map_err(Cause::Barrier)?;
+    }
     for (index, poke) in pokes.iter().enumerate() {
         // SAFETY: by the caller.
         if let Err(failure) = unsafe { store(text, poke) } {
@@ -56,6 +57,7 @@ pub(crate) unsafe fn run(
             return Err(Cause::Store(failure));
         }
     }
+    flush(pokes);
     // 2.
     if let Err(failure) = barrier::synchronise() {
         // SAFETY: by the caller.
@@ -78,6 +80,7 @@ unsafe fn back(text: &OpenText<'_>, pokes: &[Poke]) {
         // SAFETY: by the caller. With `mprotect`, the only writer of this protocol, no store fails.
         let _ = unsafe { store(text, &poke.reversed()) };
     }
+    flush(pokes);
 }
 
 /// Stores the word that holds the field of `poke`.
@@ -86,6 +89,10 @@ unsafe fn back(text: &OpenText<'_>, pokes: &[Poke]) {
 ///
 /// The site lies in the open text.
 unsafe fn store(text: &OpenText<'_>, poke: &Poke) -> Result<(), Failure> {
+    if const { TRAP_LENGTH == 4 } {
+        // SAFETY: by the caller; the site is one aligned word.
+        return unsafe { store_first(text, poke) };
+    }
     if poke.width == 8 {
         // SAFETY: by the caller; an aligned word by the site's template. A trap that an earlier
         // batch left on the opcode goes with it.
@@ -94,7 +101,7 @@ unsafe fn store(text: &OpenText<'_>, poke: &Poke) -> Result<(), Failure> {
     let base = poke.address & !7;
     debug_assert!(poke.end() <= base + 8, "the template keeps a site inside one aligned word");
     // SAFETY: by the caller; text is readable, and only the owner of the patcher writes it.
-    let word = unsafe { AtomicU64::from_ptr(base as *mut u64) }.load(Ordering::Relaxed);
+    let word = u64::from_le(unsafe { (base as *const u64).read() });
     let first = u64::from(poke.new_first_byte()) << ((poke.address - base) * 8);
     let first_mask = 0xff_u64 << ((poke.address - base) * 8);
     let shift = (poke.field_address() - base) * 8;

@@ -17,7 +17,7 @@
 
 use super::store_whole;
 use crate::os::text::OpenText;
-use crate::os::{Failure, mask};
+use crate::os::{Failure, flush::flush, mask};
 use crate::poke::Poke;
 use crate::published;
 
@@ -58,9 +58,11 @@ pub(crate) unsafe fn run(
                 let mut tries = (0..TRIES).map(|_| unsafe { store_whole(text, &done.reversed()) });
                 let _ = tries.find(Result::is_ok);
             }
+            flush(pokes);
             return Err(failure);
         }
     }
+    flush(pokes);
     // 2.
     commit();
     published::publish(&[]);

@@ -1,8 +1,9 @@
 //! Readers of many sites who tell each other what they have seen.
 
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 
 use immediate::{Batch, Error, Immediate, immediate, immediate_if, immediate_read};
+use immediate_tests::counter::AtomicU64;
 use immediate_tests::scatter::{
     Narrow, WIDE_GENERATIONS, Wide, gather_narrow, gather_wide, scatter_narrow, scatter_wide,
 };

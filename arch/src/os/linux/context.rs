@@ -1,11 +1,75 @@
 //! The registers of a thread that is in a signal handler.
 //!
 //! A target is one arm below: where its program counter and its general registers lie in the
-//! `ucontext_t` of the C library.
+//! `ucontext_t` of the C library or, where the crate `libc` does not have that everywhere, of the
+//! kernel.
 
 use crate::isa::Effect;
 
+#[cfg(not(any(target_arch = "powerpc", target_arch = "powerpc64")))]
+pub use libc::ucontext_t as Context;
+
 cfg_select! {
+    any(target_arch = "powerpc", target_arch = "powerpc64") => {
+        /// The general registers 0 to 31, the program counter, and others.
+        type Registers = [usize; 48];
+        const PROGRAM_COUNTER: usize = 32;
+
+        /// The kernel's `struct ucontext` (asm/ucontext.h), as far as it is used here.
+        #[repr(C)]
+        #[derive(Debug)]
+        #[cfg(target_arch = "powerpc64")]
+        pub struct Context {
+            flags: usize,
+            link: usize,
+            stack: [usize; 3],
+            /// The signals that the interrupted code blocked.
+            pub uc_sigmask: libc::sigset_t,
+            signal: [usize; 8],
+            registers: Registers,
+        }
+
+        /// The kernel's `struct ucontext` (asm/ucontext.h), as far as it is used here.
+        #[repr(C)]
+        #[derive(Debug)]
+        #[cfg(target_arch = "powerpc")]
+        pub struct Context {
+            flags: usize,
+            link: usize,
+            stack: [usize; 3],
+            padding: [usize; 7],
+            registers: *mut Registers,
+            /// The signals that the interrupted code blocked.
+            pub uc_sigmask: libc::sigset_t,
+        }
+
+        #[cfg(target_arch = "powerpc64")]
+        fn registers(context: &mut Context) -> &mut Registers {
+            &mut context.registers
+        }
+
+        #[cfg(target_arch = "powerpc")]
+        #[allow(unsafe_code)]
+        fn registers(context: &mut Context) -> &mut Registers {
+            // SAFETY: the kernel points to where it has put the registers, beside the context.
+            unsafe { &mut *context.registers }
+        }
+
+        /// The program counter.
+        #[must_use]
+        pub fn pc(context: &mut Context) -> usize {
+            registers(context)[PROGRAM_COUNTER]
+        }
+
+        /// Moves the thread to `pc`.
+        pub fn set_pc(context: &mut Context, pc: usize) {
+            registers(context)[PROGRAM_COUNTER] = pc;
+        }
+
+        fn set_register(context: &mut Context, number: u8, bits: u64) {
+            registers(context)[usize::from(number & 31)] = bits as usize;
+        }
+    }
     target_arch = "x86_64" => {
         /// Where each general register lies, by its number in the instruction set
         /// (Intel SDM volume 2, table 3-1).
@@ -18,16 +82,16 @@ cfg_select! {
 
         /// The program counter.
         #[must_use]
-        pub fn pc(context: &libc::ucontext_t) -> usize {
+        pub fn pc(context: &mut Context) -> usize {
             context.uc_mcontext.gregs[libc::REG_RIP as usize] as usize
         }
 
         /// Moves the thread to `pc`.
-        pub fn set_pc(context: &mut libc::ucontext_t, pc: usize) {
+        pub fn set_pc(context: &mut Context, pc: usize) {
             context.uc_mcontext.gregs[libc::REG_RIP as usize] = pc as libc::greg_t;
         }
 
-        fn set_register(context: &mut libc::ucontext_t, number: u8, bits: u64) {
+        fn set_register(context: &mut Context, number: u8, bits: u64) {
             let place = REGISTERS[usize::from(number & 15)];
             context.uc_mcontext.gregs[place as usize] = bits.cast_signed();
         }
@@ -41,16 +105,16 @@ cfg_select! {
 
         /// The program counter.
         #[must_use]
-        pub fn pc(context: &libc::ucontext_t) -> usize {
+        pub fn pc(context: &mut Context) -> usize {
             context.uc_mcontext.gregs[libc::REG_EIP as usize] as usize
         }
 
         /// Moves the thread to `pc`.
-        pub fn set_pc(context: &mut libc::ucontext_t, pc: usize) {
+        pub fn set_pc(context: &mut Context, pc: usize) {
             context.uc_mcontext.gregs[libc::REG_EIP as usize] = pc as libc::greg_t;
         }
 
-        fn set_register(context: &mut libc::ucontext_t, number: u8, bits: u64) {
+        fn set_register(context: &mut Context, number: u8, bits: u64) {
             let place = REGISTERS[usize::from(number & 7)];
             context.uc_mcontext.gregs[place as usize] = bits as libc::greg_t;
         }
@@ -58,19 +122,19 @@ cfg_select! {
     _ => {
         /// The program counter; this target has no traps to look at.
         #[must_use]
-        pub fn pc(_: &libc::ucontext_t) -> usize {
+        pub fn pc(_: &mut Context) -> usize {
             0
         }
 
         /// Does nothing; this target has no traps to look at.
-        pub fn set_pc(_: &mut libc::ucontext_t, _: usize) {}
+        pub fn set_pc(_: &mut Context, _: usize) {}
 
-        fn set_register(_: &mut libc::ucontext_t, _: u8, _: u64) {}
+        fn set_register(_: &mut Context, _: u8, _: u64) {}
     }
 }
 
 /// Lets the thread go on as if it had executed the instruction.
-pub fn apply(context: &mut libc::ucontext_t, effect: Effect) {
+pub fn apply(context: &mut Context, effect: Effect) {
     if let Some((register, bits)) = effect.register {
         set_register(context, register, bits);
     }

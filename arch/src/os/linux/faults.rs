@@ -2,20 +2,20 @@
 //!
 //! Compiled with the feature `faults` only, which no package but the tests turns on.
 
-use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicIsize, AtomicUsize, Ordering};
 
 /// Calls still to let pass; negative while nothing is to fail.
-static REMAINING: AtomicI64 = AtomicI64::new(-1);
+static REMAINING: AtomicIsize = AtomicIsize::new(-1);
 static ERRNO: AtomicI32 = AtomicI32::new(0);
 /// How many calls fail from there on.
-static FAILURES: AtomicI64 = AtomicI64::new(0);
-static PASSED: AtomicU64 = AtomicU64::new(0);
+static FAILURES: AtomicIsize = AtomicIsize::new(0);
+static PASSED: AtomicUsize = AtomicUsize::new(0);
 
 /// Lets `calls` calls pass, then makes `failures` of them fail with `errno`.
 pub fn arm(calls: u32, failures: u32, errno: i32) {
     ERRNO.store(errno, Ordering::Relaxed);
-    FAILURES.store(failures.into(), Ordering::Relaxed);
-    REMAINING.store(calls.into(), Ordering::SeqCst);
+    FAILURES.store(failures as isize, Ordering::Relaxed);
+    REMAINING.store(calls as isize, Ordering::SeqCst);
 }
 
 /// Lets all calls pass again; tells whether a call was made to fail.
@@ -26,7 +26,7 @@ pub fn disarm() -> bool {
 /// How many calls have come here.
 #[must_use]
 pub fn passed() -> u64 {
-    PASSED.load(Ordering::Relaxed)
+    PASSED.load(Ordering::Relaxed) as u64
 }
 
 /// The `errno` with which the call that comes here now is to fail.

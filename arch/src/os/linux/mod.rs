@@ -2,14 +2,18 @@
 
 pub mod barrier;
 pub mod context;
+mod emulator;
 #[cfg(feature = "faults")]
 pub mod faults;
+pub mod flush;
 pub mod mask;
 pub mod stop;
 mod task;
 pub mod text;
 pub mod threads;
 pub mod trap;
+#[cfg(any(target_arch = "powerpc", target_arch = "powerpc64", test))]
+mod vdso;
 
 /// The kernel's id of the calling thread.
 #[allow(unsafe_code)]

@@ -38,7 +38,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize
 use std::time::{Duration, Instant};
 
 use super::task::Directory;
-use super::{Failure, action_of, own_id};
+use super::{Failure, action_of, emulator, own_id};
 use crate::status::Reason;
 
 /// Odd while the world is stopping or stopped. What the stopped wait on.
@@ -127,6 +127,10 @@ fn serialise() {
         target_arch = "x86_64" => {
             // CPUID serialises (Intel SDM volume 3A, section 9.3).
             std::hint::black_box(std::arch::x86_64::__cpuid(0));
+        }
+        any(target_arch = "powerpc", target_arch = "powerpc64") => {
+            // SAFETY: touches nothing (Power ISA book II, section 4.6.1).
+            unsafe { std::arch::asm!("isync") };
         }
         target_arch = "x86" => {
             std::hint::black_box(std::arch::x86::__cpuid(0));
@@ -234,6 +238,7 @@ impl Stopper {
     /// Why the world could not be stopped; it runs on.
     pub fn stop(&mut self, signal: i32, bound: Duration) -> Result<Stopped, Reason> {
         let directory = Directory::open()?;
+        emulator::is_there(); // Known before nothing may be allocated.
         let deadline = Instant::now() + bound;
         self.grow(64);
         loop {
@@ -423,7 +428,7 @@ enum Asking {
 /// Whether to send the signal to a thread. One that blocks it is not asked: it may be waiting
 /// for that very signal in `sigwait`, and would be given ours.
 fn look_at(directory: &Directory, thread: i32, signal: i32) -> Asking {
-    if !directory.is_alive(thread) {
+    if !directory.is_alive(thread) || emulator::owns(directory, thread) {
         return Asking::Leave;
     }
     match directory.status(thread) {
@@ -436,11 +441,10 @@ fn look_at(directory: &Directory, thread: i32, signal: i32) -> Asking {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicU64;
 
     #[test]
     fn nobody_runs_while_the_world_is_stopped() {
-        static COUNTS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+        static COUNTS: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
         static DONE: AtomicBool = AtomicBool::new(false);
         let signal = take_signal(None).expect("a real-time signal is free");
         let mut stopper = Stopper::new();
@@ -456,9 +460,9 @@ mod tests {
             for _ in 0..200 {
                 // Other tests' threads may block signals for a while; the bound then ends a round.
                 let Ok(stopped) = stopper.stop(signal, BOUND) else { continue };
-                let before: [u64; 4] = std::array::from_fn(|n| COUNTS[n].load(Ordering::Relaxed));
+                let before: [usize; 4] = std::array::from_fn(|n| COUNTS[n].load(Ordering::Relaxed));
                 pause();
-                let after: [u64; 4] = std::array::from_fn(|n| COUNTS[n].load(Ordering::Relaxed));
+                let after: [usize; 4] = std::array::from_fn(|n| COUNTS[n].load(Ordering::Relaxed));
                 drop(stopped);
                 assert_eq!(before, after);
                 rounds += 1;

@@ -28,7 +28,9 @@ use std::cell::{Cell, OnceCell};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::ptr;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+#[cfg(target_has_atomic = "64")]
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use super::Failure;
 use crate::isa::imp;
@@ -369,8 +371,21 @@ impl OpenText<'_> {
         if let Some(file) = &self.memory {
             return Self::through(file, address, word, 8);
         }
-        // SAFETY: T2 and the alignment by the caller.
-        unsafe { AtomicU64::from_ptr(address as *mut u64) }.store(word, Ordering::Release);
+        cfg_select! {
+            target_has_atomic = "64" => {
+                // SAFETY: T2 and the alignment by the caller.
+                unsafe { AtomicU64::from_ptr(address as *mut u64) }
+                    .store(word.to_le(), Ordering::Release);
+            }
+            _ => {
+                // No site has eight bytes where no store has; two are as good as one.
+                // SAFETY: T2 by the caller.
+                unsafe {
+                    self.store_four(address, word as u32)?;
+                    self.store_four(address + 4, (word >> 32) as u32)?;
+                }
+            }
+        }
         Ok(())
     }
 
@@ -391,11 +406,11 @@ impl OpenText<'_> {
         }
         if address.is_multiple_of(4) {
             // SAFETY: T2 by the caller; the alignment was looked at.
-            unsafe { AtomicU32::from_ptr(address as *mut u32) }.store(word, Ordering::Release);
+            unsafe { AtomicU32::from_ptr(address as *mut u32) }.store(word.to_le(), Ordering::Release);
         } else {
             // SAFETY: T2 by the caller. No atomic type may be unaligned; this is one move, which
             // x86 performs at once inside a cache line (Intel SDM volume 3A 9.1.1).
-            unsafe { (address as *mut u32).write_unaligned(word) };
+            unsafe { (address as *mut u32).write_unaligned(word.to_le()) };
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::task::{Directory, KERNEL_WORKER, parse_stat};
-use super::{Failure, action_of, own_id, stop};
+use super::{Failure, action_of, emulator, own_id, stop};
 use crate::status::Reason;
 
 /// libc blocks all signals for moments, while it creates a thread; a block that lasts longer than
@@ -34,7 +34,20 @@ const LIBC_PATIENCE: Duration = Duration::from_secs(2);
 #[must_use]
 pub fn is_alone() -> bool {
     Failure::due("stat(/proc/self/task)").is_ok()
-        && std::fs::metadata("/proc/self/task").is_ok_and(|task| task.nlink() == 3)
+        && std::fs::metadata("/proc/self/task").is_ok_and(|task| match task.nlink() {
+            3 => true,
+            4 if emulator::is_there() => is_alone_but_for_emulator(),
+            _ => false,
+        })
+}
+
+fn is_alone_but_for_emulator() -> bool {
+    let own = own_id();
+    let mut threads = Vec::new();
+    Directory::open().is_ok_and(|directory| {
+        directory.list(&mut [0; 512], |thread| threads.push(thread)).is_ok()
+            && threads.iter().all(|one| *one == own || emulator::owns(&directory, *one))
+    })
 }
 
 /// Looks whether every thread can take a SIGTRAP, now and in every handler.
@@ -73,6 +86,9 @@ pub fn can_all_trap(hurry: bool) -> Result<(), Reason> {
 
 /// Waits until a thread can trap, if it blocks SIGTRAP only for a moment.
 fn settle(directory: &Directory, thread: i32, hurry: bool) -> Result<(), Reason> {
+    if emulator::owns(directory, thread) {
+        return Ok(());
+    }
     let (mut tries, started) = (0, Instant::now());
     let is_known = BLOCKED_BEFORE.load(Ordering::Relaxed) == thread;
     let enough = if hurry && is_known { 1 } else { TRIES };

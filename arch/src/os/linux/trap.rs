@@ -2,7 +2,7 @@
 //!
 //! # What the handler may do
 //!
-//! Read its own arguments, the published batch, the known sites, one byte of code; write the
+//! Read its own arguments, the published batch, the known sites, the code of the site; write the
 //! registers of the trapped thread. Nothing else: no lock, no allocation, no thread-local, no
 //! `errno`, no site, no store that another thread reads. A counter shared by handlers cost the
 //! kernel a factor of 4000 at 480 threads. Only a trap that is not ours goes further, to whoever
@@ -23,9 +23,10 @@
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
-use super::{Failure, action_of, context};
+use super::context::{self, Context};
+use super::{Failure, action_of};
 use crate::isa::imp;
 use crate::known;
 use crate::published::{self, Phase};
@@ -125,14 +126,14 @@ extern "C" fn handle(
 ) {
     // SAFETY: with SA_SIGINFO the kernel passes the thread's context, which is ours until we
     // return.
-    let thread = unsafe { &mut *raw_context.cast::<libc::ucontext_t>() };
+    let thread = unsafe { &mut *raw_context.cast::<Context>() };
     match resume(thread) {
         Verdict::Handled => {}
         Verdict::NotOurs => pass_on(signal, info, raw_context),
     }
 }
 
-fn resume(thread: &mut libc::ucontext_t) -> Verdict {
+fn resume(thread: &mut Context) -> Verdict {
     let site = context::pc(thread).wrapping_sub(imp::TRAP_ADVANCE);
     loop {
         let (moment, found) = published::find(site);
@@ -149,8 +150,7 @@ fn resume(thread: &mut libc::ucontext_t) -> Verdict {
         }
         // A site, but of no batch: the trap may be older than the end of its batch.
         // SAFETY: the site lies in the text that this thread is executing, so it is readable.
-        let byte = unsafe { AtomicU8::from_ptr(site as *mut u8) }.load(Ordering::SeqCst);
-        if imp::TRAP.first() != Some(&byte) {
+        if !unsafe { holds_trap(site) } {
             context::set_pc(thread, site);
             return Verdict::Handled;
         }
@@ -159,6 +159,25 @@ fn resume(thread: &mut libc::ucontext_t) -> Verdict {
             return Verdict::NotOurs;
         }
         // A batch began or ended while we looked: look again.
+    }
+}
+
+/// Whether a trap stands at a site.
+///
+/// # Safety
+///
+/// A site is readable there; where a trap is a word, sites are aligned to words.
+unsafe fn holds_trap(site: usize) -> bool {
+    // SAFETY: by the caller.
+    unsafe {
+        match *imp::TRAP {
+            [a, b, c, d] => {
+                let word = AtomicU32::from_ptr(site as *mut u32).load(Ordering::SeqCst);
+                word.to_ne_bytes() == [a, b, c, d]
+            }
+            [byte] => AtomicU8::from_ptr(site as *mut u8).load(Ordering::SeqCst) == byte,
+            _ => false,
+        }
     }
 }
 
@@ -194,7 +213,7 @@ fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, raw_context: *mut li
 
 /// Blocks what the interrupted code blocked and what the previous handler asked for, as the kernel
 /// would have; never SIGTRAP: a site in that handler may trap.
-fn set_mask(interrupted: &libc::ucontext_t, previous: &libc::sigaction) {
+fn set_mask(interrupted: &Context, previous: &libc::sigaction) {
     let mut mask = previous.sa_mask;
     for signal in 1..=libc::SIGRTMAX() {
         // SAFETY: reads the kernel's set, which ends with its last signal; changes a set that we own.

@@ -43,6 +43,14 @@ pub mod barrier {
     }
 }
 
+/// No code is stored.
+pub mod flush {
+    use crate::poke::Poke;
+
+    /// Does nothing.
+    pub fn flush(_: &[Poke]) {}
+}
+
 /// No writer.
 pub mod text {
     use super::{Failure, UNSUPPORTED};

@@ -1,7 +1,7 @@
 //! Flips the switches while the text is scanned, and says in which state they are.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicU64, fence};
+use std::sync::atomic::{AtomicBool, AtomicUsize, fence};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -23,15 +23,15 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// while it scanned a piece.
 #[derive(Debug, Default)]
 pub(crate) struct Talk {
-    announced: AtomicU64,
+    announced: AtomicUsize,
     /// The latest step of which a thread has scanned a whole piece and found all counts right.
-    seen: AtomicU64,
+    seen: AtomicUsize,
     pub(crate) stop: AtomicBool,
 }
 
 impl Talk {
     pub(crate) fn at(step: u64) -> Talk {
-        Talk { announced: AtomicU64::new(step * 2), ..Talk::default() }
+        Talk { announced: AtomicUsize::new(step as usize * 2), ..Talk::default() }
     }
 
     /// Whoever does not see this store sees none of the changes that follow: partner of the fence in
@@ -48,18 +48,19 @@ impl Talk {
 
     /// A scanning thread calls this before it scans a piece.
     pub(crate) fn before(&self) -> u64 {
-        self.announced.load(Acquire)
+        self.announced.load(Acquire) as u64
     }
 
     /// The step in whose state the switches were since `before`; `None` if they changed.
     pub(crate) fn after(&self, before: u64) -> Option<u64> {
         fence(Acquire);
-        let is_steady = before.is_multiple_of(2) && self.announced.load(Relaxed) == before;
+        let is_steady = before.is_multiple_of(2) && self.announced.load(Relaxed) as u64 == before;
         is_steady.then_some(before / 2)
     }
 
     /// A scanning thread has found the effect of this step.
     pub(crate) fn tell_seen(&self, step: u64) {
+        let step = step as usize;
         if self.seen.load(Relaxed) < step {
             self.seen.fetch_max(step, Relaxed);
         }
@@ -163,7 +164,7 @@ impl Controller {
 
     fn wait_until_seen(&self, talk: &Talk) -> Result<(), String> {
         let begin = Instant::now();
-        while talk.seen.load(Relaxed) < self.step && !talk.stop.load(Relaxed) {
+        while (talk.seen.load(Relaxed) as u64) < self.step && !talk.stop.load(Relaxed) {
             if begin.elapsed() > PATIENCE {
                 let state = self.state();
                 return Err(format!(
