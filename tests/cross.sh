@@ -23,10 +23,11 @@ done
 everywhere=(value_types value_introspection macro_contexts_generics macro_contexts_control_flow
   macro_contexts_paths guarantee_1_no_mixture guarantee_2_instant guarantee_2_quadword
   guarantee_3_publication guarantee_4_all_or_nothing guarantee_5_signals
-  guarantee_6_pays_nothing case_1_two_setters_share_a_page case_8_late_trap
-  case_11_own_trap_handler case_20_spin_on_a_site case_fork_child_reads_and_sets)
+  guarantee_6_pays_nothing case_1_two_setters_share_a_page case_20_spin_on_a_site
+  case_fork_child_reads_and_sets)
 # What depends on how the kernel treats a thread, which an emulator does not show.
-native_only=(case_10_thread_blocks_signals case_14_handler_allocates_nothing
+native_only=(case_10_thread_blocks_signals case_11_own_trap_handler case_8_late_trap
+  case_14_handler_allocates_nothing
   case_9_signal_interrupts_the_only_thread case_handler_masks_everything
   case_threads_come_and_go fault_injection)
 

@@ -55,6 +55,16 @@ fn batch(values: Values) -> Batch<'static> {
 // Places in a site, and what is wrong there: the opcode (behind the prefix, if any), then bytes of the
 // immediate; the opcode of the branch, then of a displacement; the opcode of a narrow move.
 cfg_select! {
+    all(any(target_arch = "powerpc", target_arch = "powerpc64"), target_endian = "big") => {
+        const SPOIL_VALUE: &[(usize, u8)] = &[(0, 0x04), (2, 0x80), (3, 0x01)];
+        const SPOIL_BRANCH: &[(usize, u8)] = &[(0, 0x08), (3, 0x01)];
+        const SPOIL_BYTE: &[(usize, u8)] = &[(0, 0x04)];
+    }
+    all(target_arch = "powerpc64", target_endian = "little") => {
+        const SPOIL_VALUE: &[(usize, u8)] = &[(3, 0x04), (1, 0x80), (0, 0x01)];
+        const SPOIL_BRANCH: &[(usize, u8)] = &[(3, 0x08), (0, 0x01)];
+        const SPOIL_BYTE: &[(usize, u8)] = &[(3, 0x04)];
+    }
     target_arch = "x86" => {
         const SPOIL_VALUE: &[(usize, u8)] = &[(0, 0x40), (1, 0x01), (4, 0x80)];
         const SPOIL_BRANCH: &[(usize, u8)] = &[(0, 0x10), (4, 0x01)];

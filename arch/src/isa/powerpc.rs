@@ -371,7 +371,7 @@ pub fn probe(store: impl Fn(usize, u32) -> Result<(), Failure>) -> Result<(), Re
 #[macro_export]
 macro_rules! __powerpc_module {
     () => {
-        concat!("
+        ::core::concat!("
         .ifndef __immediate_enter_0_1_0
         ", $crate::__powerpc_enter!(), "
         .pushsection .rodata.__immediate_header_0_1_0,\"aG\",@progbits,__immediate_enter_0_1_0,comdat
@@ -690,7 +690,7 @@ macro_rules! __powerpc_enter {
 #[macro_export]
 macro_rules! __powerpc_slot {
     () => {
-        concat!("
+        ::core::concat!("
         .ifndef __immediate_slot_0_1_0_{variable}
         .pushsection .data.rel.ro.__immediate_slot_0_1_0_{variable},\"awG\",@progbits,__immediate_slot_0_1_0_{variable},comdat
         .balign 8
