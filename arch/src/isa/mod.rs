@@ -32,7 +32,7 @@ pub mod x86_64;
 cfg_select! {
     all(target_arch = "x86_64", target_pointer_width = "64", target_os = "linux") => { pub use x86_64 as native; }
     all(target_arch = "x86", target_os = "linux") => { pub use i386 as native; }
-    all(any(target_arch = "powerpc", target_arch = "powerpc64"), target_os = "linux") => { pub use powerpc as native; }
+    all(target_arch = "powerpc64", target_os = "linux") => { pub use powerpc as native; }
     _ => { pub use plain as native; }
 }
 

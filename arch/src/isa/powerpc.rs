@@ -26,6 +26,9 @@
 //! The trap is a whole word too, so that nothing of a site remains to be changed under it, and the
 //! program counter stands at the trap.
 //!
+//! The 32-bit target is not chosen yet (`isa/mod.rs`): under qemu-user its probe of `procmem` ended the
+//! program, which is not understood. Its templates build, and `quadword` with `mprotect` ran.
+//!
 //! # Byte order
 //!
 //! Functions over words take numbers as the manual writes instructions. [`Poke`] holds bytes as they lie
