@@ -31,7 +31,7 @@ pub enum Error {
     /// The code at a site is not what its record says.
     Site {
         /// The variable that the site reads.
-        variable: &'static str,
+        variable: String,
         /// What stands there and what should.
         mismatch: Mismatch,
     },

@@ -26,7 +26,8 @@ pub struct Status {
     pub protocol: Option<Protocol>,
     /// The writer that the next set of one site would take.
     pub writer: Option<Writer>,
-    /// Whether a set is one instant for all threads, sites and variables.
+    /// Whether a set is one instant for all threads, sites and variables. Plain loads change one
+    /// variable after another.
     pub one_instant: bool,
     /// Each better protocol that cannot be used, and why.
     pub rejected: Vec<Rejected>,
@@ -48,14 +49,15 @@ pub struct Status {
 
 /// Tells how the next set would be carried out, and for each better way why it is not open.
 ///
-/// Changes nothing.
+/// Changes no variable and no site. To find out whether `/proc/self/mem` works it patches and executes
+/// an instruction of its own, once a process.
 #[must_use]
 pub fn status() -> Status {
     let mut status = Status {
         target: isa::imp::NAME,
         protocol: None,
         writer: None,
-        one_instant: true,
+        one_instant: false,
         rejected: Vec::new(),
         rejected_writers: Vec::new(),
         refusal: None,
@@ -113,8 +115,14 @@ impl fmt::Display for Status {
             _ if self.refusal.is_none() => writeln!(out, "protocol   none needed: plain loads")?,
             _ => writeln!(out, "protocol   none")?,
         }
-        let instant = if self.one_instant { "one instant for all threads" } else { "site by site" };
-        writeln!(out, "a set is   {instant}")?;
+        if self.refusal.is_none() {
+            let instant = match self.protocol {
+                _ if self.one_instant => "one instant for all threads",
+                Some(_) => "site by site",
+                None => "variable by variable",
+            };
+            writeln!(out, "a set is   {instant}")?;
+        }
         for rejected in &self.rejected {
             writeln!(out, "not        {rejected}")?;
         }

@@ -171,7 +171,7 @@ pub(crate) fn bring_up(registry: &mut Registry, place: usize) -> Stale {
 #[cold]
 #[allow(clippy::boxed_local)] // as it comes
 fn site_error(descriptor: &Descriptor, mismatch: Box<Mismatch>) -> Error {
-    Error::Site { variable: descriptor.name(), mismatch: *mismatch }
+    Error::Site { variable: descriptor.name().to_string(), mismatch: *mismatch }
 }
 
 /// What a variable's sites hold and what they shall.

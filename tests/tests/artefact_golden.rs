@@ -178,6 +178,20 @@ fn arm_at(name: &str, address: u64) -> &'static str {
     calls.unwrap_or_else(|| panic!("{name} calls an arm behind {address:#x}"))
 }
 
+/// Guarantee 3: without a fence for the compiler in the arm, the load is made before the loop.
+#[test]
+fn what_the_arm_reads_is_read_in_the_arm() {
+    if !has_sites() {
+        return;
+    }
+    let all = image().function("loop_with_published");
+    let record = site("loop_with_published");
+    let loads: Vec<&Instruction> =
+        all.iter().filter(|one| one.is_ip_rel_memory_operand() && !is_nop(one)).collect();
+    let [load] = loads[..] else { panic!("one load of the static: {loads:?}") };
+    assert!(load.ip() > record.address, "{load} stands before the site");
+}
+
 #[test]
 fn comparisons_stand_decided_in_the_file() {
     if !has_sites() {

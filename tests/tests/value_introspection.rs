@@ -279,7 +279,11 @@ fn status_is_for_people() -> Result<(), Error> {
             assert_eq!(line("writer"), Some(format!("writer     {writer}").as_str()));
             assert_eq!(status.one_instant, protocol.is_one_instant());
         }
-        None => assert_eq!(line("protocol"), Some("protocol   none needed: plain loads")),
+        None => {
+            assert_eq!(line("protocol"), Some("protocol   none needed: plain loads"));
+            assert_eq!(line("a set is"), Some("a set is   variable by variable"));
+            assert!(!status.one_instant);
+        }
     }
     Ok(())
 }
