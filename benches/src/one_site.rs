@@ -3,10 +3,11 @@
 
 #![allow(unsafe_code)]
 
+use std::ffi::CString;
 use std::hint::black_box;
 use std::io;
 use std::os::unix::thread::JoinHandleExt;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -20,8 +21,10 @@ static SWITCH: Immediate<bool> = Immediate::new(false);
 
 /// The contender that sets the variable.
 pub const SET: &str = "set";
-/// The contender that makes the system calls and nothing else.
+/// The contender that makes the protocol's system calls and nothing else.
 pub const CALLS: &str = "calls";
+/// The contender that makes these and those that look whether every thread can take a trap.
+pub const CALLS_AND_LOOKS: &str = "calls_and_looks";
 /// The role of a worker with one thread.
 pub const ALONE: &str = "one_site_alone";
 /// The role of a worker with a second thread that runs through the site.
@@ -29,9 +32,12 @@ pub const RUNNING: &str = "one_site_running";
 
 static STOP: AtomicBool = AtomicBool::new(false);
 static PASSES: AtomicU64 = AtomicU64::new(0);
+static READER: AtomicI32 = AtomicI32::new(0);
 
 #[inline(never)]
 fn run_through() {
+    // SAFETY: has no arguments and cannot fail.
+    READER.store(unsafe { libc::gettid() }, Ordering::Relaxed);
     let (mut on, mut off) = (0_u64, 0_u64);
     while !STOP.load(Ordering::Relaxed) {
         if immediate_if!(SWITCH) {
@@ -112,7 +118,19 @@ pub fn serve(role: &str) -> io::Result<()> {
         assert!(barriers > 0, "a protocol with barriers");
         busy(&mut || (0..iterations).for_each(|_| text.calls(barriers)))
     };
-    let result = worker::serve(&greeting, &mut [(SET, &mut set), (CALLS, &mut calls)]);
+    let reader_id = READER.load(Ordering::Relaxed);
+    let mut calls_and_looks = |iterations| {
+        let text = text.as_ref().expect("the site's page is seen writable during a set");
+        busy(&mut || {
+            for _ in 0..iterations {
+                look(reader_id, protocol == Some(Protocol::Int3));
+                text.calls(barriers);
+            }
+        })
+    };
+    let contenders: &mut [worker::Contender<'_>] =
+        &mut [(SET, &mut set), (CALLS, &mut calls), (CALLS_AND_LOOKS, &mut calls_and_looks)];
+    let result = worker::serve(&greeting, contenders);
     STOP.store(true, Ordering::Relaxed);
     if let Some(reader) = reader {
         reader.join().expect("the reader ends");
@@ -172,6 +190,35 @@ fn opened(site: usize) -> Option<Text> {
 
 /// How long a writable page is looked for.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The system calls by which a set looks how many threads there are and, for a protocol with traps,
+/// whether `other` can take one; as `strace` shows them.
+fn look(other: libc::pid_t, traps: bool) {
+    let mut buffer = [0_u8; 4096];
+    let into = buffer.as_mut_ptr();
+    let task = c"/proc/self/task";
+    // SAFETY: the kernel writes into memory that we own, at most as much as there is.
+    unsafe {
+        let mut stat = std::mem::zeroed();
+        libc::stat(task.as_ptr(), &raw mut stat);
+        if !traps {
+            return;
+        }
+        libc::gettid();
+        libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), into.cast());
+        let directory = libc::open(task.as_ptr(), libc::O_DIRECTORY | libc::O_CLOEXEC);
+        libc::lseek(directory, 0, libc::SEEK_SET);
+        while libc::syscall(libc::SYS_getdents64, directory, into, buffer.len()) > 0 {}
+        let path = CString::new(format!("{other}/status")).expect("no zero inside");
+        let file = libc::openat(directory, path.as_ptr(), libc::O_CLOEXEC);
+        assert!(libc::read(file, into.cast(), buffer.len()) > 0, "a thread has a status");
+        libc::close(file);
+        libc::close(directory);
+        for handled in [libc::SIGBUS, libc::SIGSEGV, libc::SIGTRAP] {
+            libc::sigaction(handled, std::ptr::null(), into.cast());
+        }
+    }
+}
 
 /// A mapping that holds a site.
 struct Text {
