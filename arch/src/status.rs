@@ -84,6 +84,8 @@ pub enum Reason {
     },
     /// The writer does not store a whole word at once, which the protocol needs.
     NotOneStore,
+    /// None of the writers that can be used here suits the protocol.
+    NoWriter(Vec<RejectedWriter>),
     /// What was stored is not what is executed, as under some emulators.
     NotSeen,
     /// The process has more than one thread, or it is not known how many.
@@ -150,7 +152,18 @@ impl fmt::Display for Reason {
             Reason::NotOneStore => {
                 out.write_str("it does not store a whole word at once, which the protocol needs")
             }
-            Reason::NotSeen => out.write_str("what it stores is not what is executed here"),
+            Reason::NoWriter(rejected) => {
+                out.write_str("no text writer suits it")?;
+                let mut separator = " (";
+                for one in rejected {
+                    write!(out, "{separator}{one}")?;
+                    separator = "; ";
+                }
+                out.write_str(")")
+            }
+            Reason::NotSeen => out.write_str(
+                "what it stores is not what is executed here; valgrind needs --smc-check=all",
+            ),
             Reason::NotAlone => out.write_str(
                 "the process has more than one thread; configure int3, quadword or stop-world",
             ),
@@ -188,6 +201,19 @@ impl fmt::Display for RejectedWriter {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}: {}", self.writer, self.reason)
     }
+}
+
+/// How the next batch would be carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outlook {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The writer.
+    pub writer: Writer,
+    /// Better protocols that cannot be used.
+    pub rejected: Vec<Rejected>,
+    /// Writers that cannot be used.
+    pub rejected_writers: Vec<RejectedWriter>,
 }
 
 /// How a batch was carried out.

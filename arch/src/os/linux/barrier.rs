@@ -45,6 +45,22 @@ pub fn prepare() -> Result<(), Failure> {
     synchronise()
 }
 
+/// What a barrier that was prepared holds for: this process, and this thread's mode of filtering
+/// system calls (`PR_GET_SECCOMP` in `prctl(2)`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Surroundings {
+    process: u32,
+    filtering: libc::c_int,
+}
+
+/// Where this thread is now.
+#[must_use]
+pub fn surroundings() -> Surroundings {
+    // SAFETY: asks for a number; refused, it is another number.
+    let filtering = unsafe { libc::prctl(libc::PR_GET_SECCOMP, 0, 0, 0, 0) };
+    Surroundings { process: std::process::id(), filtering }
+}
+
 /// Whether a seccomp filter watches this thread (`proc(5)`, `Seccomp: 2` in `status`).
 fn is_filtered() -> bool {
     std::fs::read_to_string("/proc/thread-self/status")
