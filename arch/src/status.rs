@@ -137,8 +137,8 @@ impl fmt::Display for Reason {
             }
             Reason::ThreadsUnknown { errno } => write!(
                 out,
-                "/proc/self/task cannot be read ({}), so it is not known whether every thread can \
-                 take a trap",
+                "/proc/self/task cannot be read ({}), so the threads cannot be seen; mount /proc or \
+                 configure quadword",
                 std::io::Error::from_raw_os_error(*errno)
             ),
             Reason::NotOneInstant => out.write_str(

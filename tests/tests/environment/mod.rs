@@ -1,6 +1,8 @@
 //! What every test of an environment does once it is set up: threads read while variables are set,
 //! and whatever becomes of a set, it is whole, and as `status()` had said.
 
+#![allow(dead_code)] // each of the programs uses its part
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
 use immediate::{Batch, Error, Immediate, Protocol, Writer};
@@ -52,22 +54,22 @@ pub(crate) fn assert_all(generation: u64) {
     assert_eq!(listed, (wide, narrow, odd, generation % 8), "listed, generation {generation}");
 }
 
-/// Reads and checks, as the readers do.
-pub(crate) struct Reader(u64);
+/// Reads and checks, as the readers do; holds the last generation of each site.
+pub(crate) struct Reader([u64; 2]);
 
 impl Reader {
     /// Has seen nothing yet.
     pub(crate) fn new() -> Self {
-        Reader(0)
+        Reader([0; 2])
     }
 
     /// One look at each site.
     pub(crate) fn look(&mut self) {
         let (first, second, ..) = read();
-        for wide in [first, second] {
+        for (wide, last) in [first, second].into_iter().zip(&mut self.0) {
             let generation = gather64(wide).expect("no mixture");
-            assert!(generation >= self.0, "{generation} after {}", self.0);
-            self.0 = generation;
+            assert!(generation >= *last, "{generation} after {last}");
+            *last = generation;
         }
     }
 }

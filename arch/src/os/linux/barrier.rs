@@ -38,7 +38,7 @@ const REGISTER: &str = "membarrier(REGISTER_PRIVATE_EXPEDITED_SYNC_CORE)";
 /// `ENOSYS` or `EINVAL` where the kernel lacks it, `EPERM` and others where a filter forbids it,
 /// also one that kills.
 pub fn prepare() -> Result<(), Failure> {
-    if is_filtered() && kills() {
+    if surroundings().is_filtered() && kills() {
         return Err(Failure { call: REGISTER, errno: libc::EPERM });
     }
     membarrier(REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, REGISTER)?;
@@ -53,18 +53,20 @@ pub struct Surroundings {
     filtering: libc::c_int,
 }
 
+impl Surroundings {
+    /// Whether a filter watches the calls of this thread, or that is not told.
+    #[must_use]
+    pub fn is_filtered(self) -> bool {
+        self.filtering != 0
+    }
+}
+
 /// Where this thread is now.
 #[must_use]
 pub fn surroundings() -> Surroundings {
     // SAFETY: asks for a number; refused, it is another number.
     let filtering = unsafe { libc::prctl(libc::PR_GET_SECCOMP, 0, 0, 0, 0) };
     Surroundings { process: std::process::id(), filtering }
-}
-
-/// Whether a seccomp filter watches this thread (`proc(5)`, `Seccomp: 2` in `status`).
-fn is_filtered() -> bool {
-    std::fs::read_to_string("/proc/thread-self/status")
-        .is_ok_and(|status| status.lines().any(|line| line == "Seccomp:\t2"))
 }
 
 /// Whether the calls kill whoever makes them, as some filters do: a child tries.

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::task::{Directory, KERNEL_WORKER, parse_stat};
-use super::{Failure, action_of, own_id, stop};
+use super::{Failure, action_of, barrier, own_id, stop};
 use crate::status::Reason;
 
 /// libc blocks all signals for moments, while it creates a thread; a block that lasts longer than
@@ -27,14 +27,36 @@ static BLOCKED_BEFORE: AtomicI32 = AtomicI32::new(0);
 /// How long a thread may stay inside the C library with its signals blocked.
 const LIBC_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Whether the calling thread is the only one of the process.
+/// Whether the calling thread is the only one of the process, and no other process runs in its
+/// memory.
 ///
 /// `false` also where that cannot be known. The kernel counts the threads in the links of
 /// `/proc/self/task` (`proc_task_getattr`): two, and one a thread.
 #[must_use]
 pub fn is_alone() -> bool {
-    Failure::due("stat(/proc/self/task)").is_ok()
-        && std::fs::metadata("/proc/self/task").is_ok_and(|task| task.nlink() == 3)
+    if Failure::due("stat(/proc/self/task)").is_err() {
+        return false;
+    }
+    match std::fs::metadata("/proc/self/task") {
+        Ok(task) => task.nlink() == 3 && shares_memory() != Some(true),
+        Err(_) => shares_memory() == Some(false),
+    }
+}
+
+/// Whether another thread, or a process made by `vfork` or `clone(CLONE_VM)`, uses this memory;
+/// `None` where that is not told.
+///
+/// `unshare(CLONE_VM)` is documented to fail with `EINVAL` if so, and to do nothing if not. It is not
+/// tried under a filter, which may kill who makes an unusual call.
+fn shares_memory() -> Option<bool> {
+    if barrier::surroundings().is_filtered() {
+        return None;
+    }
+    // SAFETY: takes a number, and changes nothing (`unshare(2)`).
+    match unsafe { libc::unshare(libc::CLONE_VM) } {
+        0 => Some(false),
+        _ => (Failure::last("unshare").errno == libc::EINVAL).then_some(true),
+    }
 }
 
 /// Looks whether every thread can take a SIGTRAP, now and in every handler.
