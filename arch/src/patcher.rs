@@ -456,7 +456,11 @@ impl Patcher {
         match protocol {
             Protocol::Int3 => {
                 self.prepare_barrier()?;
-                threads::can_all_trap(hurry)?;
+                if let Some(tracer) = threads::can_all_trap(hurry)?
+                    && forced.is_none()
+                {
+                    return Err(Reason::Traced { tracer });
+                }
                 trap::look()
             }
             Protocol::Quadword => {

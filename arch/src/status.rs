@@ -51,6 +51,11 @@ pub enum Reason {
         /// The signal that it handles.
         signal: i32,
     },
+    /// A debugger, or another tool that traces, would be given the traps first, and may keep them.
+    Traced {
+        /// Its process.
+        tracer: i32,
+    },
     /// Someone installed another handler for SIGTRAP after ours.
     HandlerReplaced,
     /// A thread blocks the signal that stops it.
@@ -115,6 +120,11 @@ impl fmt::Display for Reason {
                 out,
                 "the handler of signal {signal} blocks SIGTRAP while it runs; remove SIGTRAP from \
                  its sa_mask"
+            ),
+            Reason::Traced { tracer } => write!(
+                out,
+                "process {tracer} traces this one, and a debugger keeps SIGTRAP for itself; configure \
+                 int3 if yours passes it on"
             ),
             Reason::HandlerReplaced => out.write_str(
                 "another handler for SIGTRAP was installed after the first set; install it before",

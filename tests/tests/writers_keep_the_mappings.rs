@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use immediate::{Batch, Config, Immediate, Writer, immediate, immediate_read};
-use immediate_tests::torture::Random;
+use immediate_tests::torture::{Random, be_nice};
 use immediate_tests::{child, has_sites, maps};
 
 immediate_tests::scenarios!(in_one_piece, in_pieces, in_pieces_later);
@@ -106,6 +106,7 @@ fn run(pieces: usize, later: bool) {
         }
         let _stop = Stop(&stop);
         scope.spawn(|| {
+            be_nice();
             let mut random = Random::new(7);
             while !stop.load(SeqCst) {
                 std::hint::black_box(PLACES[random.below(PLACES.len())]());

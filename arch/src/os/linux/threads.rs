@@ -59,7 +59,8 @@ fn shares_memory() -> Option<bool> {
     }
 }
 
-/// Looks whether every thread can take a SIGTRAP, now and in every handler.
+/// Looks whether every thread can take a SIGTRAP, now and in every handler; gives the process that
+/// traces this one, if one does.
 ///
 /// A thread that blocks it is waited for, since it may do so for a moment; in a `hurry` not the one
 /// that has been waited for in vain before.
@@ -67,7 +68,7 @@ fn shares_memory() -> Option<bool> {
 /// # Errors
 ///
 /// The first reason found why not, or why it cannot be known.
-pub fn can_all_trap(hurry: bool) -> Result<(), Reason> {
+pub fn can_all_trap(hurry: bool) -> Result<Option<i32>, Reason> {
     let own = own_id();
     if own_mask() & trap_bit() != 0 {
         return Err(Reason::ThreadBlocksTrap { thread: own });
@@ -78,19 +79,20 @@ pub fn can_all_trap(hurry: bool) -> Result<(), Reason> {
     directory.list(&mut buffer, |thread| threads.push(thread)).map_err(Reason::Failed)?;
     // The handlers are those of the process: one thread's `status` tells them, and costs twice as
     // much as `stat`. Where none tells, each signal may have a handler.
-    let mut caught = None;
+    let (mut caught, mut tracer) = (None, 0);
     for thread in threads.into_iter().filter(|thread| *thread != own) {
         if caught.is_none() {
             Failure::due("read(/proc/self/task/status)").map_err(Reason::Failed)?;
             let status = directory.status(thread);
             if let Some(status) = status.filter(|status| status.blocked & trap_bit() == 0) {
-                caught = Some(status.caught);
+                (caught, tracer) = (Some(status.caught), status.tracer);
                 continue;
             }
         }
         settle(&directory, thread, hurry)?;
     }
-    can_trap_in_handlers(caught.unwrap_or(u64::MAX))
+    can_trap_in_handlers(caught.unwrap_or(u64::MAX))?;
+    Ok((tracer != 0).then_some(tracer))
 }
 
 /// Waits until a thread can trap, if it blocks SIGTRAP only for a moment.

@@ -241,7 +241,7 @@ pub mod threads {
     /// # Errors
     ///
     /// Always.
-    pub fn can_all_trap(_: bool) -> Result<(), Reason> {
+    pub fn can_all_trap(_: bool) -> Result<Option<i32>, Reason> {
         Err(Reason::Failed(UNSUPPORTED))
     }
 }
