@@ -80,8 +80,8 @@ fn vforks() {
     among_readers(1, || set(1)).expect("every thread can trap");
     let sets = while_setting(1, || {
         for _ in 0..200 {
-            // SAFETY: the child reads sites, counts, and ends without returning from this function.
             #[allow(deprecated)] // it is what the test is about
+            // SAFETY: the child reads sites, counts, and ends without returning from this function.
             match unsafe { libc::vfork() } {
                 -1 => panic!("vfork: {}", std::io::Error::last_os_error()),
                 0 => {
@@ -104,8 +104,8 @@ fn vforks() {
 fn sets_in_a_child_of_vfork() {
     static PROTOCOL: AtomicU64 = AtomicU64::new(0);
     set(1).expect("one thread");
-    // SAFETY: the child sets and ends without returning from this function; this thread waits.
     #[allow(deprecated)] // it is what the test is about
+    // SAFETY: the child sets and ends without returning from this function; this thread waits.
     match unsafe { libc::vfork() } {
         -1 => panic!("vfork: {}", std::io::Error::last_os_error()),
         0 => {
