@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use immediate_arch::{Outcome, Protocol, Refusal, Rejected, RejectedWriter, Writer, isa};
+use immediate_arch::{Outcome, Outlook, Protocol, Refusal, Rejected, RejectedWriter, Writer, isa};
 
 use crate::config;
 use crate::error::Error;
@@ -49,8 +49,8 @@ pub struct Status {
 
 /// Tells how the next set would be carried out, and for each better way why it is not open.
 ///
-/// Changes no variable and no site. To find out whether `/proc/self/mem` works it patches and executes
-/// an instruction of its own, once a process.
+/// Changes no variable and no site: text is made writable and put back, to see whether that can be
+/// done, and each writer is tried once a process on a site of the library's own.
 #[must_use]
 pub fn status() -> Status {
     let mut status = Status {
@@ -80,23 +80,25 @@ pub fn status() -> Status {
     status.sites = registry.modules().map(|(_, module)| module.site_count()).sum();
     status.updates = registry.updates;
     status.last = registry.last.clone();
-    if let Err(error) = config::settle(registry) {
-        status.refusal = Some(error);
-        return status;
-    }
+    config::settle(registry);
     if isa::imp::TRAP.is_empty() {
         return status;
     }
-    match registry.patcher.choose() {
-        Ok((protocol, rejected)) => {
+    match registry.patcher.foresee(1) {
+        Ok(Outlook { protocol, writer, rejected, rejected_writers }) => {
             status.protocol = Some(protocol);
-            (status.writer, status.rejected_writers) = registry.patcher.choose_writer(1);
+            status.writer = Some(writer);
             status.one_instant = protocol.is_one_instant();
             status.rejected = rejected;
+            status.rejected_writers = rejected_writers;
         }
         Err(Refusal::NoProtocol(rejected)) => {
             status.rejected = rejected.clone();
             status.refusal = Some(Refusal::NoProtocol(rejected).into());
+        }
+        Err(Refusal::NotWritable(rejected)) => {
+            status.rejected_writers = rejected.clone();
+            status.refusal = Some(Refusal::NotWritable(rejected).into());
         }
         Err(refusal) => status.refusal = Some(refusal.into()),
     }

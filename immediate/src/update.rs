@@ -61,7 +61,7 @@ fn carry_out(
     changes: &[Change<'_>],
     mode: Mode,
 ) -> Result<(), Error> {
-    config::settle(registry)?;
+    config::settle(registry);
     let mut pokes = Vec::new();
     for id in touched {
         registry.prepare_texts(*id)?;
@@ -119,9 +119,7 @@ pub(crate) struct Stale {
 /// refused from then on.
 pub(crate) fn bring_up(registry: &mut Registry, place: usize) -> Stale {
     let mut stale = Stale::default();
-    if let Err(error) = config::settle(registry) {
-        stale.errors.push(error);
-    }
+    config::settle(registry);
     let (mut pokes, mut changed, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
     let mut essential = false;
     for (id, entry) in registry.entries() {

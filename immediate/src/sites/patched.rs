@@ -84,7 +84,8 @@ macro_rules! __patched_test {
         #[inline(always)]
         fn site<F>(test: F) -> ::core::primitive::bool
         where
-            F: ::core::ops::Fn($crate::__private::Value<$variable>) -> ::core::primitive::bool + ::core::marker::Copy,
+            F: ::core::ops::Fn($crate::__private::Value<$variable>) -> ::core::primitive::bool
+                + ::core::marker::Copy,
         {
             if const { !$crate::__private::has_sites::<$variable>() } {
                 return test($crate::__private::load::<$variable>(&$variable));
