@@ -153,8 +153,7 @@ fn all_cases() {
         }
     }
     for case in cases {
-        let own = std::env::current_exe().expect("this program");
-        let child = std::process::Command::new(own)
+        let child = immediate_tests::child::again()
             .args(["--nocapture", "--exact", NAME])
             .env("IMMEDIATE_FAULT_CASE", &case)
             .output()

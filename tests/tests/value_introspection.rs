@@ -5,7 +5,7 @@
 //! What depends on the environment or on whether something has been set before runs in a child, which
 //! is this program again.
 
-use std::process::{Command, Output};
+use std::process::Output;
 
 use immediate::{
     Batch, Config, Error, Immediate, Protocol, SiteForm, Variable, Writer, immediate, immediate_if,
@@ -61,8 +61,7 @@ fn look(name: &str) -> Variable {
 
 /// Runs the named scenario in a child with these settings.
 fn child(scenario: &str, settings: &[(&str, &str)]) -> (bool, String, String) {
-    let own = std::env::current_exe().expect("the path of this program");
-    let mut command = Command::new(own);
+    let mut command = immediate_tests::child::again();
     command.args(["--exact", scenario, "--ignored", "--nocapture", "--test-threads=1"]);
     for name in ["IMMEDIATE", "IMMEDIATE_PROTOCOL", "IMMEDIATE_WRITER"] {
         command.env_remove(name);
