@@ -3,16 +3,16 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::CString;
 use std::hint::black_box;
 use std::io;
 use std::os::unix::thread::JoinHandleExt;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use immediate::{Immediate, Protocol, immediate, immediate_if};
+use immediate::{Immediate, Protocol, Writer, immediate, immediate_if};
 
+use crate::system_calls::{REGISTER_SYNC_CORE, Text, count_threads, look_at_threads, membarrier};
 use crate::worker;
 
 /// The variable with the one site.
@@ -60,12 +60,13 @@ fn run_through() {
 /// When the process is not what the role says: the figures would be of something else.
 pub fn serve(role: &str) -> io::Result<()> {
     let before = immediate::status();
-    let Some(site) = immediate::sites().find(|site| site.variable.ends_with("::SWITCH")) else {
+    if SWITCH.site_count() == 0 {
         println!("plain: this build has no sites");
         return Ok(());
-    };
+    }
     assert_eq!(SWITCH.site_count(), 1, "the loop has one site");
-    let whole = Text::around(site.address, false).expect("the site is mapped").length;
+    let whole = Text::around(run_through as *const () as usize, false);
+    let whole = whole.expect("the program is mapped").length;
     let reader = (role == RUNNING).then(|| std::thread::spawn(run_through));
     while reader.is_some() && PASSES.load(Ordering::Relaxed) == 0 {
         std::thread::yield_now();
@@ -81,8 +82,13 @@ pub fn serve(role: &str) -> io::Result<()> {
     SWITCH.set(true).expect("the variable can be set");
     SWITCH.set(false).expect("the variable can be set");
     let mut value = false;
-    // Alone there are no barriers, and nobody to see what a set opens.
-    let text = reader.as_ref().and_then(|_| opened(site.address));
+    // Alone there are no barriers, and nobody to see what a set opens; another writer opens nothing.
+    let opens_text = immediate::status().writer == Some(Writer::Mprotect);
+    let text = reader.as_ref().filter(|_| opens_text).and_then(|_| {
+        let mut sites = immediate::sites();
+        let site = sites.find(|site| site.variable.ends_with("::SWITCH"));
+        opened(site.expect("counted above").address)
+    });
     if text.is_some() {
         membarrier(REGISTER_SYNC_CORE);
     }
@@ -123,7 +129,11 @@ pub fn serve(role: &str) -> io::Result<()> {
         let text = text.as_ref().expect("the site's page is seen writable during a set");
         busy(&mut || {
             for _ in 0..iterations {
-                look(reader_id, protocol == Some(Protocol::Int3));
+                if protocol == Some(Protocol::Int3) {
+                    look_at_threads(&[reader_id]);
+                } else {
+                    count_threads();
+                }
                 text.calls(barriers);
             }
         })
@@ -190,84 +200,3 @@ fn opened(site: usize) -> Option<Text> {
 
 /// How long a writable page is looked for.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// The system calls by which a set looks how many threads there are and, for a protocol with traps,
-/// whether `other` can take one; as `strace` shows them.
-fn look(other: libc::pid_t, traps: bool) {
-    let mut buffer = [0_u8; 4096];
-    let into = buffer.as_mut_ptr();
-    let task = c"/proc/self/task";
-    // SAFETY: the kernel writes into memory that we own, at most as much as there is.
-    unsafe {
-        let mut stat = std::mem::zeroed();
-        libc::stat(task.as_ptr(), &raw mut stat);
-        if !traps {
-            return;
-        }
-        libc::gettid();
-        libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), into.cast());
-        let directory = libc::open(task.as_ptr(), libc::O_DIRECTORY | libc::O_CLOEXEC);
-        libc::lseek(directory, 0, libc::SEEK_SET);
-        while libc::syscall(libc::SYS_getdents64, directory, into, buffer.len()) > 0 {}
-        let path = CString::new(format!("{other}/status")).expect("no zero inside");
-        let file = libc::openat(directory, path.as_ptr(), libc::O_CLOEXEC);
-        assert!(libc::read(file, into.cast(), buffer.len()) > 0, "a thread has a status");
-        libc::close(file);
-        libc::close(directory);
-        for handled in [libc::SIGBUS, libc::SIGSEGV, libc::SIGTRAP] {
-            libc::sigaction(handled, std::ptr::null(), into.cast());
-        }
-    }
-}
-
-/// A mapping that holds a site.
-struct Text {
-    start: usize,
-    length: usize,
-    site: usize,
-}
-
-const SYNC_CORE: libc::c_int = 1 << 5;
-const REGISTER_SYNC_CORE: libc::c_int = 1 << 6;
-
-fn membarrier(command: libc::c_int) {
-    // SAFETY: takes three integers and touches no memory of ours.
-    let result = unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
-    assert_eq!(result, 0, "membarrier: {}", io::Error::last_os_error());
-}
-
-impl Text {
-    /// The mapping around `site`; `None` if it must be writable and is not.
-    fn around(site: usize, writable: bool) -> Option<Self> {
-        let maps = std::fs::read_to_string("/proc/self/maps").expect("maps can be read");
-        maps.lines().find_map(|line| {
-            let (range, rest) = line.split_once(' ')?;
-            let (start, end) = range.split_once('-')?;
-            let start = usize::from_str_radix(start, 16).ok()?;
-            let end = usize::from_str_radix(end, 16).ok()?;
-            let wanted = (start..end).contains(&site) && (!writable || rest.starts_with("rw"));
-            wanted.then_some(Text { start, length: end - start, site })
-        })
-    }
-
-    fn protect(&self, protection: libc::c_int) {
-        // SAFETY: the text of this program, which stays readable and executable.
-        let result =
-            unsafe { libc::mprotect(self.start as *mut libc::c_void, self.length, protection) };
-        assert_eq!(result, 0, "mprotect: {}", io::Error::last_os_error());
-    }
-
-    /// The system calls of one set by a protocol with so many barriers, with a store to the site's
-    /// page before each, so that taking the page's writability away flushes what it would in a set.
-    fn calls(&self, barriers: usize) {
-        self.protect(libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC);
-        for _ in 0..barriers {
-            // SAFETY: the segment is writable, and a byte that is stored as it was changes nothing;
-            // sets are made by this thread.
-            let byte = unsafe { AtomicU8::from_ptr(self.site as *mut u8) };
-            byte.store(byte.load(Ordering::Relaxed), Ordering::Release);
-            membarrier(SYNC_CORE);
-        }
-        self.protect(libc::PROT_READ | libc::PROT_EXEC);
-    }
-}
