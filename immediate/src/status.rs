@@ -7,6 +7,7 @@ use immediate_arch::{Outcome, Protocol, Refusal, Rejected, RejectedWriter, Write
 use crate::config;
 use crate::error::Error;
 use crate::lock;
+use crate::runtime::{self, Interface};
 
 /// The state of the runtime; its text is for people.
 ///
@@ -51,6 +52,11 @@ pub struct Status {
 /// Changes nothing.
 #[must_use]
 pub fn status() -> Status {
+    runtime::foreign().and_then(Interface::status).unwrap_or_else(here)
+}
+
+/// The state of this copy's runtime.
+pub(crate) fn here() -> Status {
     let mut status = Status {
         target: isa::imp::NAME,
         protocol: None,
