@@ -6,8 +6,9 @@
 //! (`note`) and reach it through the functions of its [`Interface`]. The owner's library stays loaded
 //! for good.
 //!
-//! Copies whose interfaces or whose kinds of sites differ do not know each other: each kind has a
-//! runtime of its own, which is reported once, by the later one.
+//! Copies whose interfaces or whose kinds of sites differ cannot use each other: each kind has a
+//! runtime of its own, which is reported, by the later one. Their trap handlers know each other
+//! (`immediate_arch::Chain`).
 //!
 //! # How the owner is found
 //!
@@ -30,7 +31,7 @@ mod interface;
 mod note;
 
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::batch::Change;
 use crate::error::Error;
@@ -58,8 +59,12 @@ pub(crate) fn foreign() -> Option<&'static Interface> {
 #[cold]
 fn elect() -> *const Interface {
     loop {
-        let own =
-            INTERFACE.state.compare_exchange(NONE, PROPOSED, Ordering::SeqCst, Ordering::SeqCst);
+        let own = INTERFACE.prefix.state.compare_exchange(
+            NONE,
+            PROPOSED,
+            Ordering::SeqCst,
+            Ordering::SeqCst,
+        );
         if own.is_err() {
             // Another thread of this copy is at it.
             let chosen = CHOSEN.load(Ordering::Acquire).cast_const();
@@ -76,22 +81,20 @@ fn elect() -> *const Interface {
             }
             std::thread::yield_now();
         };
-        let Found { owner, has_earlier, strangers, .. } = found;
+        let Found { owner, has_earlier, .. } = found;
         if let Some(owner) = owner {
             CHOSEN.store(ptr::from_ref(owner).cast_mut(), Ordering::Release);
-            INTERFACE.state.store(NONE, Ordering::SeqCst);
-            report_strangers(&strangers);
+            INTERFACE.prefix.state.store(NONE, Ordering::SeqCst);
             return owner;
         }
         if has_earlier {
-            INTERFACE.state.store(NONE, Ordering::SeqCst);
+            INTERFACE.prefix.state.store(NONE, Ordering::SeqCst);
             std::thread::yield_now();
             continue;
         }
         let own = &raw const INTERFACE;
         CHOSEN.store(own.cast_mut(), Ordering::Release);
-        INTERFACE.state.store(OWNS, Ordering::SeqCst);
-        report_strangers(&strangers);
+        INTERFACE.prefix.state.store(OWNS, Ordering::SeqCst);
         begin();
         return own;
     }
@@ -101,7 +104,7 @@ fn elect() -> *const Interface {
 fn begin() {
     module::stay();
     lock::watch_fork();
-    let mut lines = Vec::new();
+    let mut lines = Vec::from_iter(meet_strangers());
     if let Ok(mut locked) = lock::lock() {
         // The one question to the loader under this lock: a module that asks here and is unloaded
         // now waits for the lock before it is unmapped. Nobody can be holding the loader's list for
@@ -114,18 +117,19 @@ fn begin() {
     lines.iter().for_each(|line| module::report(line));
 }
 
-fn report_strangers(strangers: &[String]) {
-    static REPORTED: AtomicBool = AtomicBool::new(false);
-    if let Some(first) = strangers.first()
-        && !REPORTED.swap(true, Ordering::Relaxed)
-    {
-        module::report(&format!(
-            "{} has version {} of this library, {first}: each keeps its own variables, and nothing is \
-             shared; build them with one version and one configuration",
-            module::own_name(),
-            INTERFACE.version(),
-        ));
-    }
+/// Makes this runtime and those of other kinds known to each other, and says that there are some.
+///
+/// Whoever began later sees the earlier one here, and at most both see each other.
+fn meet_strangers() -> Option<String> {
+    let strangers = note::look(&INTERFACE).strangers;
+    strangers.iter().for_each(|(stranger, _)| INTERFACE.prefix.chain.meet(stranger.chain));
+    let (_, first) = strangers.first()?;
+    Some(format!(
+        "{} has {}, {first}: each keeps its own variables and nothing is shared; build them with one \
+         version and one configuration",
+        module::own_name(),
+        INTERFACE.prefix.describe(),
+    ))
 }
 
 /// Sets all of `changes`, or none.

@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use immediate_arch::isa::imp;
-use immediate_arch::{Failure, Outcome, Protocol, Reason, Rejected, RejectedWriter, Writer};
+use immediate_arch::{CHAIN, Failure, Outcome, Protocol, Reason, Rejected, RejectedWriter, Writer};
 
 use super::note::{NONE, Prefix};
 use crate::batch::Change;
@@ -36,7 +36,6 @@ const LAYOUT: u32 = 1;
 #[repr(C)]
 pub(crate) struct Interface {
     pub(super) prefix: Prefix,
-    pub(super) state: AtomicU32,
     enter: unsafe extern "C" fn(*const Header),
     leave: unsafe extern "C" fn(*const Header),
     apply: unsafe extern "C" fn(*const c_void, *const Change<'_>, usize, u32, Sink) -> u32,
@@ -61,8 +60,9 @@ pub(crate) static INTERFACE: Interface = Interface {
         size: size_of::<Interface>() as u32,
         sites: padded(imp::NAME),
         version: padded(env!("CARGO_PKG_VERSION")),
+        state: AtomicU32::new(NONE),
+        chain: &CHAIN,
     },
-    state: AtomicU32::new(NONE),
     enter: module::enter_here,
     leave: module::leave_here,
     apply: apply_here,
@@ -379,10 +379,6 @@ impl Drop for Lock {
 // The calls that this copy makes when the runtime is another's. SAFETY of all: C1 was checked when it
 // was chosen, C2 holds by the borrows.
 impl Interface {
-    pub(crate) fn version(&self) -> String {
-        String::from_utf8_lossy(&self.prefix.version).trim_end_matches('\0').to_string()
-    }
-
     /// # Safety
     ///
     /// As for [`module::enter`].

@@ -16,6 +16,10 @@
 //!   so that they can be read before the loader is done with the module; functions and texts of an
 //!   interface are read only when its state is [`OWNS`], which its own code has written.
 
+use std::sync::atomic::AtomicU32;
+
+use immediate_arch::Chain;
+
 use super::interface::Interface;
 
 /// The states of a copy: it does not own the runtime, it would, it does.
@@ -30,11 +34,11 @@ pub(super) struct Found {
     /// Whether a copy before, or behind, it in the loader's order proposes itself.
     pub(super) has_earlier: bool,
     pub(super) has_later: bool,
-    /// Owners of another kind, in words.
-    pub(super) strangers: Vec<String>,
+    /// Owners of another kind, with a few words on each.
+    pub(super) strangers: Vec<(&'static Prefix, String)>,
 }
 
-/// The first words of every interface, of any version.
+/// The first words of every interface: the same in all versions.
 #[repr(C)]
 pub(crate) struct Prefix {
     /// Version of the interface.
@@ -45,6 +49,19 @@ pub(crate) struct Prefix {
     pub(super) sites: [u8; 16],
     /// The version of the crate.
     pub(super) version: [u8; 16],
+    /// One of the states above.
+    pub(super) state: AtomicU32,
+    /// The trap handler; read only of an owner.
+    pub(super) chain: &'static Chain,
+}
+
+impl Prefix {
+    /// What decides whether two copies go together.
+    pub(super) fn describe(&self) -> String {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end_matches('\0').to_string();
+        let (version, sites) = (text(&self.version), text(&self.sites));
+        format!("version {version} of this library (interface {}, sites {sites})", self.layout)
+    }
 }
 
 immediate_arch::isa::records::select! {
@@ -121,24 +138,20 @@ mod elf {
             }
             // SAFETY: N1.
             let prefix = unsafe { &*interface.cast::<Prefix>() };
+            let state = prefix.state.load(Ordering::SeqCst);
             if prefix.layout != own.prefix.layout
                 || prefix.size != own.prefix.size
                 || prefix.sites != own.prefix.sites
             {
-                let text = |bytes: &[u8]| {
-                    String::from_utf8_lossy(bytes).trim_end_matches('\0').to_string()
-                };
-                found.strangers.push(format!(
-                    "{path} has version {} with another interface ({}, sites {})",
-                    text(&prefix.version),
-                    prefix.layout,
-                    text(&prefix.sites),
-                ));
+                if state == OWNS {
+                    let words = format!("{path} has {}", prefix.describe());
+                    found.strangers.push((prefix, words));
+                }
                 return;
             }
             // SAFETY: N1; of the same layout.
             let other = unsafe { &*interface };
-            match other.state.load(Ordering::SeqCst) {
+            match state {
                 OWNS => found.owner = Some(other),
                 PROPOSED if is_behind => found.has_later = true,
                 PROPOSED => found.has_earlier = true,
