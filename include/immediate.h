@@ -120,7 +120,8 @@ struct immediate_interface_ {
     uint32_t (*variables)(struct immediate_each_);
     uint32_t (*set_text)(const struct immediate_key_ *, struct immediate_text,
                          struct immediate_sink_);
-    void (*modules)(void), (*sites_of)(void), (*status)(void), (*configure)(void);
+    void (*modules)(void), (*sites_of)(void), (*status)(void), (*configure)(void),
+        (*refusal)(void);
 };
 
 struct immediate_asking_ {

@@ -81,6 +81,8 @@ mod initial;
 mod introspect;
 mod lock;
 mod module;
+#[cfg(all(feature = "plugin", unix))]
+pub mod plugin;
 mod record;
 mod registry;
 mod runtime;

@@ -112,8 +112,10 @@ fn register(
     let tables = match header.tables(&object.loaded, &object.texts) {
         Ok(tables) => tables,
         Err(broken) => {
+            registry.refuse(object.base, header, broken.to_string());
             return vec![format!(
-                "{name} is not registered: {broken}; its variables keep their values"
+                "{name} is not registered: {broken}; its variables keep their values and cannot be \
+                 set"
             )];
         }
     };

@@ -204,8 +204,9 @@ impl fmt::Display for Broken {
             }
             Broken::Table { name, bytes, record } => write!(
                 out,
-                "its table of {name} has {bytes} bytes, which is no whole number of records of \
-                 {record} bytes at their alignment inside the module"
+                "its table of {name} has {} bytes, which is no whole number of records of \
+                 {record} bytes at their alignment inside the module",
+                bytes.cast_signed()
             ),
             Broken::Outside { name, index, what } => {
                 write!(out, "record {index} of its table of {name} has {what} outside the module")

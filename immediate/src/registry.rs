@@ -29,6 +29,8 @@ pub(crate) struct Registry {
     free: Vec<usize>,
     /// The entries that modules share.
     shared: BTreeMap<Identity, EntryId>,
+    /// Modules that were refused: load address, header, and why.
+    refused: Vec<(usize, usize, String)>,
     /// Lines for whoever registers a module, to be reported when the lock is let go.
     reports: Vec<String>,
     /// How the last batch that changed code was carried out.
@@ -126,6 +128,7 @@ impl Registry {
             variables: Vec::new(),
             free: Vec::new(),
             shared: BTreeMap::new(),
+            refused: Vec::new(),
             reports: Vec::new(),
             last: None,
             updates: 0,
@@ -350,8 +353,19 @@ impl Registry {
         order
     }
 
+    /// Remembers a module that is refused, until it is unmapped.
+    pub(crate) fn refuse(&mut self, base: usize, header: &Header, why: String) {
+        self.refused.push((base, std::ptr::from_ref(header).addr(), why));
+    }
+
+    /// Why the module at this load address was refused, if it was.
+    pub(crate) fn refusal(&self, base: usize) -> Option<&str> {
+        self.refused.iter().find(|(at, _, _)| *at == base).map(|(_, _, why)| why.as_str())
+    }
+
     /// Forgets a module, before it is unmapped.
     pub(crate) fn remove_module(&mut self, header: &Header) {
+        self.refused.retain(|(_, at, _)| *at != std::ptr::from_ref(header).addr());
         let found =
             self.modules().find(|(_, module)| std::ptr::eq(module.header, header)).map(|(p, _)| p);
         let Some(place) = found else { return };

@@ -48,6 +48,8 @@ pub(crate) struct Interface {
     sites: extern "C" fn(Each<SiteRow>),
     status: extern "C" fn(Each<StatusRow>),
     configure: extern "C" fn(*const ConfigRow, Sink) -> u32,
+    /// Whether the module at this load address was refused; the sink gets why.
+    refusal: extern "C" fn(usize, Sink) -> u32,
 }
 
 // SAFETY: constants, and an atomic.
@@ -75,6 +77,7 @@ pub(crate) static INTERFACE: Interface = Interface {
     sites: sites_here,
     status: status_here,
     configure: configure_here,
+    refusal: refusal_here,
 };
 
 const fn padded(text: &str) -> [u8; 16] {
@@ -347,6 +350,13 @@ extern "C" fn configure_here(row: *const ConfigRow, sink: Sink) -> u32 {
     answer(config::configure_here(config), sink)
 }
 
+extern "C" fn refusal_here(base: usize, sink: Sink) -> u32 {
+    let Ok(mut locked) = lock::lock() else { return 0 };
+    let Some(why) = locked.registry().refusal(base) else { return 0 };
+    sink.put(why);
+    1
+}
+
 fn protocol_named(name: &str) -> Option<Protocol> {
     let mut all = Protocol::CHOICES.iter().chain(&[Protocol::Single]);
     all.find(|one| one.name() == name).copied()
@@ -547,6 +557,12 @@ impl Interface {
             },
         );
         list.pop()
+    }
+
+    #[cfg(all(feature = "plugin", unix))]
+    pub(crate) fn refusal(&self, base: usize) -> Option<String> {
+        let (is_refused, why) = Sink::collect(|sink| (self.refusal)(base, sink));
+        (is_refused != 0).then_some(why)
     }
 
     pub(crate) fn configure(&self, config: &Config) -> Result<(), Error> {
