@@ -13,6 +13,7 @@
 //!
 //! Programs use the crate `immediate`; this one has no stable interface of its own.
 
+mod chain;
 pub mod isa;
 mod known;
 pub mod os;
@@ -22,6 +23,7 @@ mod protocol;
 mod published;
 mod status;
 
+pub use chain::{CHAIN, Chain};
 pub use known::{KnownText, TextId};
 pub use os::Failure;
 pub use patcher::{Limits, Patcher, Refusal};

@@ -99,6 +99,8 @@ pub enum Reason {
     NotConfigured,
     /// This build or this machine has no sites.
     NoSites,
+    /// As the runtime of another module tells it.
+    Told(String),
 }
 
 impl Reason {
@@ -178,6 +180,7 @@ impl fmt::Display for Reason {
                 "the process has more than one thread; configure int3, quadword or stop-world",
             ),
             Reason::NotConfigured => out.write_str("the configuration chooses another"),
+            Reason::Told(text) => out.write_str(text),
             Reason::NoSites => out.write_str("this build reads variables by plain loads"),
         }
     }

@@ -10,6 +10,7 @@ use crate::initial::environment;
 use crate::lock;
 use crate::module::report;
 use crate::registry::Registry;
+use crate::runtime;
 
 /// What a program allows when code is changed.
 ///
@@ -52,6 +53,14 @@ pub struct Config {
 /// # Ok::<(), Error>(())
 /// ```
 pub fn configure(config: Config) -> Result<(), Error> {
+    match runtime::foreign() {
+        Some(there) => there.configure(&config),
+        None => configure_here(config),
+    }
+}
+
+/// The same for this copy's runtime.
+pub(crate) fn configure_here(config: Config) -> Result<(), Error> {
     let mut locked = lock::lock()?;
     let registry = locked.registry();
     if registry.has_been_set {

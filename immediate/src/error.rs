@@ -69,6 +69,17 @@ pub enum Error {
         /// The variable.
         variable: String,
     },
+    /// The module of the variable is not registered: it was refused when it was loaded, or is not
+    /// loaded completely yet.
+    Unregistered {
+        /// The variable.
+        variable: String,
+    },
+    /// Another module's copy of this library owns the runtime of the process and reports this.
+    Elsewhere {
+        /// Its report: one line.
+        text: String,
+    },
 }
 
 impl fmt::Display for Error {
@@ -109,6 +120,12 @@ impl fmt::Display for Error {
             Error::Unloaded { variable } => {
                 write!(out, "cannot set {variable}: the module that declares it was unloaded")
             }
+            Error::Unregistered { variable } => write!(
+                out,
+                "cannot set {variable}: the module that declares it is not registered; it was refused \
+                 when it was loaded, as was reported then, or its constructors have not begun"
+            ),
+            Error::Elsewhere { text } => out.write_str(text),
         }
     }
 }

@@ -76,12 +76,16 @@ mod declare;
 mod declared;
 mod descriptor;
 mod error;
+mod exchange;
 mod initial;
 mod introspect;
 mod lock;
 mod module;
+#[cfg(all(feature = "plugin", unix))]
+pub mod plugin;
 mod record;
 mod registry;
+mod runtime;
 mod sites;
 mod status;
 mod update;
@@ -117,6 +121,7 @@ pub mod __private {
     pub use crate::declare::declare;
     pub use crate::declared::*;
     pub use crate::descriptor::{Descriptor, Place};
+    pub use crate::exchange::Bits;
     pub use crate::module::{enter, leave};
     pub use crate::sites::{site_branch, site_comparison, site_test, site_value};
     pub use crate::value::Kind;

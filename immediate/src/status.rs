@@ -7,6 +7,7 @@ use immediate_arch::{Outcome, Outlook, Protocol, Refusal, Rejected, RejectedWrit
 use crate::config;
 use crate::error::Error;
 use crate::lock;
+use crate::runtime::{self, Interface};
 
 /// The state of the runtime; its text is for people.
 ///
@@ -53,6 +54,11 @@ pub struct Status {
 /// done, and each writer is tried once a process on a site of the library's own.
 #[must_use]
 pub fn status() -> Status {
+    runtime::foreign().and_then(Interface::status).unwrap_or_else(here)
+}
+
+/// The state of this copy's runtime.
+pub(crate) fn here() -> Status {
     let mut status = Status {
         target: isa::imp::NAME,
         protocol: None,
