@@ -533,7 +533,7 @@ impl Patcher {
                         Ok(()) => End::Complete,
                         Err(Stop::Store(failure)) => End::Unchanged(Cause::Store(failure)),
                         Err(Stop::NotStopped(reason)) => {
-                            let _ = text.close();
+                            let _ = text.close(false);
                             return Err(Setback::Protocol(reason));
                         }
                     }
@@ -544,7 +544,7 @@ impl Patcher {
                 },
             }
         };
-        let left_writable = text.close().err();
+        let left_writable = text.close(true).err();
         let cause = match end {
             End::Complete => {
                 self.trapping = Vec::new();

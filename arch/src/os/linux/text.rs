@@ -27,7 +27,7 @@
 use std::cell::{Cell, OnceCell};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
-use std::ptr;
+use std::{ptr, slice};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use super::Failure;
@@ -266,7 +266,7 @@ impl Protection {
             let text = open(found.map_err(|_| UNMAPPED)?)?;
             // SAFETY: the probe's own immediate, which nobody executes but the probe; opened above.
             let stored = unsafe { text.store_four(address, word) };
-            stored.and(text.close())
+            stored.and(text.close(true))
         })?;
         self.is_proven = true;
         Ok(())
@@ -374,9 +374,16 @@ impl OpenText<'_> {
     /// # Errors
     ///
     /// The first failure of `mprotect`; the others are put back all the same.
-    pub fn close(self) -> Result<(), Failure> {
-        let result = close_all(&self.spans);
-        self.spans.iter().for_each(|span| span.part.is_written.set(true));
+    ///
+    /// `has_stored` says whether something was stored in each of its spans.
+    pub fn close(self, has_stored: bool) -> Result<(), Failure> {
+        let mut result = Ok(());
+        for span in &self.spans {
+            let closed = close_all(slice::from_ref(span));
+            // What could not be closed is opened and closed whole the next time.
+            span.part.is_written.set(closed.is_ok() && (has_stored || span.part.is_written.get()));
+            result = result.and(closed);
+        }
         result
     }
 

@@ -101,10 +101,9 @@ pub fn install() -> Result<(), Reason> {
 
 /// What is held back while the handler runs.
 fn held_back() -> libc::sigset_t {
-    // SAFETY: a zeroed set is valid; changes a set that we own.
+    // SAFETY: changes a set that we own.
     unsafe {
-        let mut set = std::mem::zeroed();
-        libc::sigfillset(&raw mut set);
+        let mut set = super::mask::every();
         for open in [libc::SIGTRAP, libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE] {
             libc::sigdelset(&raw mut set, open);
         }

@@ -180,7 +180,7 @@ pub mod text {
         /// # Errors
         ///
         /// None.
-        pub fn close(self) -> Result<(), Failure> {
+        pub fn close(self, _: bool) -> Result<(), Failure> {
             match self.0 {}
         }
 
