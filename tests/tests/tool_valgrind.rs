@@ -4,6 +4,7 @@
 
 use std::process::Command;
 
+use immediate::{Immediate, immediate, immediate_if};
 use immediate_tests::has_sites;
 
 #[path = "environment/mod.rs"]
@@ -13,13 +14,24 @@ use environment::{among_readers, assert_all, set, sets};
 
 immediate_tests::scenarios!(sees_changes, sees_no_changes);
 
+/// Tested by a closure: only the start of the program can bring that up to date, in text that nobody has
+/// run yet and that is translated as it is then.
+#[immediate]
+static BITS: Immediate<u8> = Immediate::new(2);
+
+fn is_brought_up() -> bool {
+    immediate_if!(BITS, |bits| bits & 2 != 0)
+}
+
 fn sees_changes() {
+    assert!(is_brought_up());
     let went = among_readers(1, || sets(&mut 0, 20));
     assert_eq!(went.refused, 0);
     println!("every set was seen");
 }
 
 fn sees_no_changes() {
+    assert!(is_brought_up());
     assert_all(0);
     let error = set(1).expect_err("what is stored is not executed");
     println!("refused: {error}");
