@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use immediate::{Config, Protocol};
-use immediate_tests::{has_sites, maps};
+use immediate_tests::maps;
 
 use options::Options;
 use violation::Violation;
@@ -37,6 +37,9 @@ static READS: AtomicU64 = AtomicU64::new(0);
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Where the protocol or the writer that was asked for cannot be used.
 const CANNOT: u8 = 3;
+
+/// Whether variables are read at sites, and not by plain loads.
+const HAS_SITES: bool = immediate_arch::isa::imp::MAX_VALUE > 0;
 
 fn is_over() -> bool {
     STOP.load(SeqCst)
@@ -70,7 +73,7 @@ fn main() -> ExitCode {
 
 /// One line if what was asked for cannot be used, told by a process with a second thread.
 fn what_cannot_be_done(options: &Options) -> Option<String> {
-    if !has_sites() {
+    if !HAS_SITES {
         let asked = options.protocol.is_some() || options.writer.is_some();
         return asked
             .then(|| "this build has no sites, so neither protocol nor writer".to_string());
@@ -87,7 +90,7 @@ fn start(options: &Options) -> Vec<JoinHandle<()>> {
     // Without a protocol of its own, the ladder is climbed up and down as well, by a thread that
     // blocks every signal now and then; `quadword`, which is taken then, gives no instant.
     let climbs = options.protocol.is_none();
-    let one_instant = options.protocol.is_some_and(Protocol::is_one_instant) && has_sites();
+    let one_instant = options.protocol.is_some_and(Protocol::is_one_instant) && HAS_SITES;
     disturb::install_handlers();
     let mut threads = Vec::new();
     for index in 0..options.threads {
