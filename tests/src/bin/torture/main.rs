@@ -63,7 +63,10 @@ fn main() -> ExitCode {
     }
     let begun = Instant::now();
     let threads = start(&options);
-    std::thread::sleep(Duration::from_secs_f64(options.seconds));
+    // One long sleep would be longer by all the time for which this thread is stopped.
+    while begun.elapsed() < Duration::from_secs_f64(options.seconds) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     STOP.store(true, SeqCst);
     join(threads);
     look_at_the_end();
