@@ -200,7 +200,8 @@ fn like_the_jvm() {
             while !safepoints.is_finished() {
                 let went = among_readers(1, || sets(&mut generation, 20));
                 // A thread that waits longer than a stop of the world waits for it makes that fail.
-                let may_fail = std::env::var("IMMEDIATE_PROTOCOL").is_ok_and(|it| it == "stop-world");
+                let may_fail =
+                    std::env::var("IMMEDIATE_PROTOCOL").is_ok_and(|it| it == "stop-world");
                 assert!(went.refused == 0 || may_fail);
             }
         });
