@@ -64,7 +64,8 @@ fn with_its_flag_every_set_is_seen() {
     if !has_sites() {
         return;
     }
-    for protocol in ["", "int3", "quadword", "stop-world"] {
+    // Not `stop-world`: valgrind blocks every signal of a thread while it runs the thread's code.
+    for protocol in ["", "int3", "quadword"] {
         let flag = ["--smc-check=all"];
         let Some(out) = valgrind("sees_changes", &flag, protocol) else { return };
         assert!(out.contains("every set was seen"), "{out}");

@@ -37,6 +37,8 @@ fn is_clean(arguments: &[&str]) -> String {
         assert!(number(&text, word) > 0, "{arguments:?}: nothing of {word}\n{text}");
     }
     assert_eq!(number(&text, "violations"), 0, "{text}");
+    let loads_plugins = has_sites() && !text.contains("no plugin is loaded");
+    assert!(!loads_plugins || !text.contains(", 0 plugins loaded"), "{text}");
     let (reads, updates) = (number(&text, "reads"), number(&text, "updates"));
     println!("{arguments:?}: {reads} reads, {updates} updates, {} traps", number(&text, "traps"));
     text

@@ -1,7 +1,9 @@
 //! Everything at once, for as long as one likes: readers of every width and of every kind of branch
-//! check what they read, while others set, lock, fork, strike with signals, make and join threads.
+//! check what they read, while others set, lock, fork, strike with signals, make and join threads, and
+//! load and unload a plugin.
 //!
 //! ```text
+//! cargo build --release -p immediate-tests --example torture_plugin
 //! cargo run --release -p immediate-tests --bin torture -- --seconds 60 --threads 4
 //! ```
 //!
@@ -11,6 +13,7 @@
 
 mod disturb;
 mod options;
+mod plugin;
 mod readers;
 mod setters;
 mod sites;
@@ -106,6 +109,14 @@ fn start(options: &Options) -> Vec<JoinHandle<()>> {
     threads.push(std::thread::spawn(disturb::fork_over_and_over));
     threads.push(std::thread::spawn(disturb::strike));
     threads.push(std::thread::spawn(disturb::come_and_go));
+    match plugin::path() {
+        Some(path) => threads.push(std::thread::spawn(move || plugin::load_and_unload(&path))),
+        None if HAS_SITES => println!(
+            "no plugin is loaded: build it by `cargo build -p immediate-tests --example \
+             torture_plugin`, with --release if this program is\n"
+        ),
+        None => {}
+    }
     if climbs {
         threads.push(std::thread::spawn(disturb::block_now_and_then));
     }
@@ -157,6 +168,9 @@ fn report(elapsed: Duration) {
     );
     let (forks, struck, made) =
         (disturb::FORKS.load(SeqCst), disturb::HANDLED.load(SeqCst), disturb::MADE.load(SeqCst));
-    println!("besides    {forks} forks, {struck} signals handled, {made} threads made");
+    let loaded = plugin::LOADED.load(SeqCst);
+    println!(
+        "besides    {forks} forks, {struck} signals handled, {made} threads made, {loaded} plugins loaded"
+    );
     println!("violations 0");
 }
