@@ -60,7 +60,8 @@ fn nothing_is_violated_by_any_protocol_or_writer() {
             let text = is_clean(&way);
             let expected = format!("by {protocol} and {writer}");
             assert!(text.contains(&expected), "{expected}:\n{text}");
-            if *protocol != Protocol::Quadword {
+            // Told by what a handler leaves on its stack, which is known there only.
+            if *protocol != Protocol::Quadword && cfg!(target_arch = "x86_64") {
                 assert!(number(&text, "traps") > 0, "nobody was trapped or stopped:\n{text}");
             }
         }

@@ -27,6 +27,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use immediate::{Config, Protocol};
+use immediate_arch::isa::imp;
 use immediate_tests::maps;
 
 use options::Options;
@@ -42,7 +43,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const CANNOT: u8 = 3;
 
 /// Whether variables are read at sites, and not by plain loads.
-const HAS_SITES: bool = immediate_arch::isa::imp::MAX_VALUE > 0;
+const HAS_SITES: bool = imp::MAX_VALUE > 0;
 
 fn is_over() -> bool {
     STOP.load(SeqCst)
@@ -96,7 +97,9 @@ fn start(options: &Options) -> Vec<JoinHandle<()>> {
     // Without a protocol of its own, the ladder is climbed up and down as well, by a thread that
     // blocks every signal now and then; `quadword`, which is taken then, gives no instant.
     let climbs = options.protocol.is_none();
-    let one_instant = options.protocol.is_some_and(Protocol::is_one_instant) && HAS_SITES;
+    // A value that is wider than the sites of its target is read from memory, which is no part of it.
+    let one_instant = options.protocol.is_some_and(Protocol::is_one_instant)
+        && imp::MAX_VALUE >= size_of::<u64>();
     disturb::install_handlers();
     let mut threads = Vec::new();
     for index in 0..options.threads {
