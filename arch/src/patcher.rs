@@ -206,7 +206,7 @@ impl Patcher {
         commit: impl FnOnce(),
     ) -> Result<Outcome, Refusal> {
         // SAFETY: by the caller.
-        unsafe { self.descend(None, pokes, commit) }
+        unsafe { self.descend(None, Tried::default(), pokes, commit) }
     }
 
     /// Carries out a batch by `only` or, without it, by the best protocol that can be used; goes on
@@ -218,11 +218,11 @@ impl Patcher {
     unsafe fn descend(
         &mut self,
         only: Option<Protocol>,
+        mut tried: Tried,
         pokes: &mut Vec<Poke>,
         commit: impl FnOnce(),
     ) -> Result<Outcome, Refusal> {
         let mut commit = Some(commit);
-        let mut tried = Tried::default();
         loop {
             let (protocol, rejected) = match only {
                 None => self.choose_from(&tried.protocols)?,
@@ -235,7 +235,7 @@ impl Patcher {
                 }
             };
             // SAFETY: by the caller.
-            match unsafe { self.carry_out(protocol, &tried.writers, pokes, commit) } {
+            match unsafe { self.carry_out(protocol, &tried, pokes, commit) } {
                 Ok(outcome) => {
                     // SAFETY: by the caller.
                     unsafe { self.repair(protocol) };
@@ -263,7 +263,9 @@ impl Patcher {
         }
         if self.can_use(Protocol::StopWorld, true).is_ok() {
             // SAFETY: by the caller. Where it fails, the sites go on reading through the handler.
-            let _ = unsafe { self.carry_out(Protocol::StopWorld, &[], &mut Vec::new(), || ()) };
+            let _ = unsafe {
+                self.carry_out(Protocol::StopWorld, &Tried::default(), &mut Vec::new(), || ())
+            };
         }
     }
 
@@ -285,7 +287,7 @@ impl Patcher {
             return Err(Refusal::NotSingleThreaded);
         }
         // SAFETY: by the caller.
-        unsafe { self.descend(Some(Protocol::Single), pokes, commit) }
+        unsafe { self.descend(Some(Protocol::Single), Tried::default(), pokes, commit) }
     }
 
     /// Carries out a batch on text that no thread has run yet: of a module that is being loaded.
@@ -303,9 +305,10 @@ impl Patcher {
             // SAFETY: by the caller.
             return unsafe { self.apply(pokes, || ()) }.map(|_| ());
         }
+        let unseen = Tried { is_unseen: true, ..Tried::default() };
         // SAFETY: by the caller.
-        unsafe { self.descend(Some(Protocol::Single), pokes, || ()) }?;
-        if !threads::is_alone() {
+        unsafe { self.descend(Some(Protocol::Single), unseen, pokes, || ()) }?;
+        if !threads::is_alone() && self.prepare_barrier().is_ok() {
             // Processors that will run it may hold older bytes of a module that was mapped here.
             let _ = barrier::synchronise();
         }
@@ -322,16 +325,10 @@ impl Patcher {
         let mut tried = Tried::default();
         loop {
             let (protocol, rejected) = self.choose_from(&tried.protocols)?;
-            let (chosen, rejected_writers) = self.writer(protocol, sites, &tried.writers);
+            let (chosen, rejected_writers) = self.writer(protocol, sites, &tried);
             let Some(chosen) = chosen else {
-                match no_writer(rejected_writers) {
-                    Setback::Protocol(reason) => {
-                        tried.protocols.push(Rejected { protocol, reason });
-                        continue;
-                    }
-                    Setback::Writer(rejected) => tried.writers.push(rejected),
-                    Setback::Final(refusal) => return Err(refusal),
-                }
+                let reason = without_writer(rejected_writers)?;
+                tried.protocols.push(Rejected { protocol, reason });
                 continue;
             };
             let writer = chosen.writer();
@@ -354,7 +351,7 @@ impl Patcher {
             if is_known || writer == outlook.writer {
                 continue;
             }
-            let mut result = self.can_write(outlook.protocol, writer).map(|_| ());
+            let mut result = self.can_write(outlook.protocol, writer, false).map(|_| ());
             if writer == Writer::Mprotect && result.is_ok() {
                 result = text::try_open(&self.segments).map_err(Reason::Failed);
             }
@@ -407,7 +404,7 @@ impl Patcher {
         &mut self,
         protocol: Protocol,
         sites: usize,
-        tried: &[RejectedWriter],
+        tried: &Tried,
     ) -> (Option<Chosen>, Vec<RejectedWriter>) {
         // A protection change costs the other threads a flush; a store through memory costs one
         // call. Where nobody else runs, the protection change is the cheaper one for any number.
@@ -417,12 +414,12 @@ impl Patcher {
         } else {
             [Writer::Mprotect, Writer::Procmem]
         };
-        let mut rejected = tried.to_vec();
+        let mut rejected = tried.writers.clone();
         for writer in order {
-            if tried.iter().any(|tried| tried.writer == writer) {
+            if rejected.iter().any(|tried| tried.writer == writer) {
                 continue;
             }
-            match self.can_write(protocol, writer) {
+            match self.can_write(protocol, writer, tried.is_unseen) {
                 Ok(chosen) => return (Some(chosen), rejected),
                 Err(reason) => rejected.push(RejectedWriter { writer, reason }),
             }
@@ -430,11 +427,18 @@ impl Patcher {
         (None, rejected)
     }
 
-    fn can_write(&mut self, protocol: Protocol, writer: Writer) -> Result<Chosen, Reason> {
+    fn can_write(
+        &mut self,
+        protocol: Protocol,
+        writer: Writer,
+        is_unseen: bool,
+    ) -> Result<Chosen, Reason> {
         if self.limits.writer.is_some_and(|only| only != writer) {
             return Err(Reason::NotConfigured);
         }
         match writer {
+            // What nobody has run is seen by whoever runs it first.
+            Writer::Mprotect if is_unseen => Ok(Chosen::Mprotect),
             Writer::Mprotect => self.protection.prove(&self.segments).map(|()| Chosen::Mprotect),
             // The kernel copies byte by byte, so a word is not stored at once.
             Writer::Procmem if protocol == Protocol::Quadword => Err(Reason::NotOneStore),
@@ -491,7 +495,7 @@ impl Patcher {
     unsafe fn carry_out(
         &mut self,
         protocol: Protocol,
-        tried: &[RejectedWriter],
+        tried: &Tried,
         pokes: &mut Vec<Poke>,
         commit: impl FnOnce(),
     ) -> Result<Outcome, Setback> {
@@ -507,7 +511,11 @@ impl Patcher {
         };
         let signal = signal.map_err(Setback::Protocol)?;
         let (chosen, rejected_writers) = self.writer(protocol, pokes.len(), tried);
-        let Some(chosen) = chosen else { return Err(no_writer(rejected_writers)) };
+        let Some(chosen) = chosen else {
+            return Err(
+                without_writer(rejected_writers).map_or_else(Setback::Final, Setback::Protocol)
+            );
+        };
         let writer = chosen.writer();
         let spans = text::spans(&self.segments, pokes)
             .map_err(|address| Setback::Final(Refusal::OutsideText { address }))?;
@@ -622,20 +630,22 @@ impl Chosen {
     }
 }
 
-/// What has been tried for one batch and has failed on the way.
+/// What is known of one batch: what has been tried and has failed on the way.
 #[derive(Default)]
 struct Tried {
     protocols: Vec<Rejected>,
     writers: Vec<RejectedWriter>,
+    /// Whether no thread has ever run the sites.
+    is_unseen: bool,
 }
 
 /// What it means that no writer is left: where one only does not suit the protocol, another protocol
 /// may do.
-fn no_writer(rejected: Vec<RejectedWriter>) -> Setback {
+fn without_writer(rejected: Vec<RejectedWriter>) -> Result<Reason, Refusal> {
     if rejected.iter().any(|one| one.reason == Reason::NotOneStore) {
-        return Setback::Protocol(Reason::NoWriter(rejected));
+        return Ok(Reason::NoWriter(rejected));
     }
-    Setback::Final(Refusal::NotWritable(rejected))
+    Err(Refusal::NotWritable(rejected))
 }
 
 /// Why an attempt did not change anything.

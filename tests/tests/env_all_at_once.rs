@@ -3,11 +3,9 @@
 //!
 //! CASES 13, "then together".
 
-#![allow(unsafe_code)]
-
 use immediate::{Protocol, Writer};
 use immediate_tests::seccomp::{self, Answer, Calls};
-use immediate_tests::{child, has_sites, signals};
+use immediate_tests::{child, empty_root, has_sites, signals};
 
 #[path = "environment/mod.rs"]
 mod environment;
@@ -77,18 +75,9 @@ fn no_traps_no_mprotect() {
 }
 
 fn no_proc_no_mprotect() {
-    let empty = tempfile::tempdir().expect("a folder for a while");
-    let path = std::ffi::CString::new(empty.path().to_str().expect("a path")).expect("a path");
-    // SAFETY: changes what this process sees, nothing outside of it.
-    let done = unsafe {
-        (libc::geteuid() == 0 || libc::unshare(libc::CLONE_NEWUSER) == 0)
-            && libc::chroot(path.as_ptr()) == 0
-    };
-    if !done {
-        println!("skipped: chroot: {}", std::io::Error::last_os_error());
+    if !empty_root::enter() {
         return;
     }
-    std::mem::forget(empty);
     deny_mprotect();
     let error = set(1);
     if has_sites() {

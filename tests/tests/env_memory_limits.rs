@@ -16,9 +16,9 @@ immediate_tests::scenarios!(no_address_space, no_writable_memory, no_writable_me
 
 /// Less than what is there already. Nothing at all would be an exception for old programs
 /// (`may_expand_vm` in the kernel).
-const A_PAGE: u64 = 4096;
+const A_PAGE: libc::rlim_t = 4096;
 
-fn limit(resource: libc::__rlimit_resource_t, bytes: u64) {
+fn limit(resource: libc::__rlimit_resource_t, bytes: libc::rlim_t) {
     let limit = libc::rlimit { rlim_cur: bytes, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: limits this process.
     let done = unsafe { libc::setrlimit(resource, &raw const limit) };
@@ -26,11 +26,11 @@ fn limit(resource: libc::__rlimit_resource_t, bytes: u64) {
 }
 
 /// Bytes of a line of `/proc/self/status`.
-fn amount(name: &str) -> u64 {
+fn amount(name: &str) -> libc::rlim_t {
     let status = std::fs::read_to_string("/proc/self/status").expect("status");
     let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("the line");
     let digits = line.trim_start_matches(':').trim().trim_end_matches(" kB");
-    digits.parse::<u64>().expect("KiB") * 1024
+    digits.parse::<libc::rlim_t>().expect("KiB") * 1024
 }
 
 /// Not a page more may be mapped, of whatever kind.

@@ -4,10 +4,8 @@
 //!
 //! CASES 13.
 
-#![allow(unsafe_code)]
-
 use immediate::{Error, Immediate, Protocol, immediate, immediate_read};
-use immediate_tests::{child, has_sites};
+use immediate_tests::{child, empty_root, has_sites};
 
 #[path = "environment/mod.rs"]
 mod environment;
@@ -19,31 +17,10 @@ static EARLY: Immediate<u32> = Immediate::new(1);
 
 immediate_tests::scenarios!(by_choice, by_quadword, after_the_first_set);
 
-/// Makes an empty folder the root of this process; as root, or as root of a user namespace. Gives
-/// `false`, and says so, where neither is allowed.
-fn leave_proc() -> bool {
-    let empty = tempfile::tempdir().expect("a folder for a while");
-    let path = std::ffi::CString::new(empty.path().to_str().expect("a path")).expect("a path");
-    // SAFETY: changes what this process sees, nothing outside of it.
-    let done = unsafe {
-        (libc::geteuid() == 0 || libc::unshare(libc::CLONE_NEWUSER) == 0)
-            && libc::chroot(path.as_ptr()) == 0
-            && libc::chdir(c"/".as_ptr()) == 0
-    };
-    if !done {
-        println!("skipped: chroot: {}", std::io::Error::last_os_error());
-        return false;
-    }
-    // The folder stays: its path means nothing here.
-    std::mem::forget(empty);
-    assert!(!std::path::Path::new("/proc").exists());
-    true
-}
-
 /// With one thread as ever; with several by `quadword` where it is allowed without being asked for,
 /// else refused, with the cause.
 fn by_choice() {
-    if !leave_proc() {
+    if !empty_root::enter() {
         return;
     }
     EARLY.set_early(2).expect("one thread");
@@ -73,7 +50,7 @@ fn by_choice() {
 
 /// Asked for, it works on every processor.
 fn by_quadword() {
-    if leave_proc() {
+    if empty_root::enter() {
         let went = among_readers(2, || sets(&mut 0, 200));
         assert_eq!(went.refused, 0);
         if has_sites() {
@@ -86,7 +63,7 @@ fn by_quadword() {
 fn after_the_first_set() {
     set(1).expect("there is /proc");
     among_readers(2, || set(2)).expect("there is /proc");
-    if leave_proc() {
+    if empty_root::enter() {
         let mut generation = 2;
         let went = among_readers(2, || sets(&mut generation, 20));
         assert!(went.done == 0 || went.refused == 0, "{went:?}");

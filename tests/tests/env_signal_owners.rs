@@ -199,7 +199,10 @@ fn like_the_jvm() {
         signals::storm(&TARGETS, libc::SIGUSR2, Duration::from_millis(3), || {
             while !safepoints.is_finished() {
                 let went = among_readers(1, || sets(&mut generation, 20));
-                assert_eq!(went.refused, 0);
+                // A thread that waits longer than a stop of the world waits for it makes that fail.
+                let may_fail =
+                    std::env::var("IMMEDIATE_PROTOCOL").is_ok_and(|it| it == "stop-world");
+                assert!(went.refused == 0 || may_fail);
             }
         });
         safepoints.join().expect("as asserted");

@@ -37,6 +37,8 @@ fn is_clean(arguments: &[&str]) -> String {
         assert!(number(&text, word) > 0, "{arguments:?}: nothing of {word}\n{text}");
     }
     assert_eq!(number(&text, "violations"), 0, "{text}");
+    let loads_plugins = has_sites() && !text.contains("no plugin is loaded");
+    assert!(!loads_plugins || !text.contains(", 0 plugins loaded"), "{text}");
     let (reads, updates) = (number(&text, "reads"), number(&text, "updates"));
     println!("{arguments:?}: {reads} reads, {updates} updates, {} traps", number(&text, "traps"));
     text
@@ -58,7 +60,8 @@ fn nothing_is_violated_by_any_protocol_or_writer() {
             let text = is_clean(&way);
             let expected = format!("by {protocol} and {writer}");
             assert!(text.contains(&expected), "{expected}:\n{text}");
-            if *protocol != Protocol::Quadword {
+            // Told by what a handler leaves on its stack, which is known there only.
+            if *protocol != Protocol::Quadword && cfg!(target_arch = "x86_64") {
                 assert!(number(&text, "traps") > 0, "nobody was trapped or stopped:\n{text}");
             }
         }

@@ -1,7 +1,9 @@
 //! Everything at once, for as long as one likes: readers of every width and of every kind of branch
-//! check what they read, while others set, lock, fork, strike with signals, make and join threads.
+//! check what they read, while others set, lock, fork, strike with signals, make and join threads, and
+//! load and unload a plugin.
 //!
 //! ```text
+//! cargo build --release -p immediate-tests --example torture_plugin
 //! cargo run --release -p immediate-tests --bin torture -- --seconds 60 --threads 4
 //! ```
 //!
@@ -11,6 +13,7 @@
 
 mod disturb;
 mod options;
+mod plugin;
 mod readers;
 mod setters;
 mod sites;
@@ -24,7 +27,8 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use immediate::{Config, Protocol};
-use immediate_tests::{has_sites, maps};
+use immediate_arch::isa::imp;
+use immediate_tests::maps;
 
 use options::Options;
 use violation::Violation;
@@ -37,6 +41,9 @@ static READS: AtomicU64 = AtomicU64::new(0);
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Where the protocol or the writer that was asked for cannot be used.
 const CANNOT: u8 = 3;
+
+/// Whether variables are read at sites, and not by plain loads.
+const HAS_SITES: bool = imp::MAX_VALUE > 0;
 
 fn is_over() -> bool {
     STOP.load(SeqCst)
@@ -60,7 +67,10 @@ fn main() -> ExitCode {
     }
     let begun = Instant::now();
     let threads = start(&options);
-    std::thread::sleep(Duration::from_secs_f64(options.seconds));
+    // One long sleep would be longer by all the time for which this thread is stopped.
+    while begun.elapsed() < Duration::from_secs_f64(options.seconds) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     STOP.store(true, SeqCst);
     join(threads);
     look_at_the_end();
@@ -70,7 +80,7 @@ fn main() -> ExitCode {
 
 /// One line if what was asked for cannot be used, told by a process with a second thread.
 fn what_cannot_be_done(options: &Options) -> Option<String> {
-    if !has_sites() {
+    if !HAS_SITES {
         let asked = options.protocol.is_some() || options.writer.is_some();
         return asked
             .then(|| "this build has no sites, so neither protocol nor writer".to_string());
@@ -87,7 +97,9 @@ fn start(options: &Options) -> Vec<JoinHandle<()>> {
     // Without a protocol of its own, the ladder is climbed up and down as well, by a thread that
     // blocks every signal now and then; `quadword`, which is taken then, gives no instant.
     let climbs = options.protocol.is_none();
-    let one_instant = options.protocol.is_some_and(Protocol::is_one_instant) && has_sites();
+    // A value that is wider than the sites of its target is read from memory, which is no part of it.
+    let one_instant = options.protocol.is_some_and(Protocol::is_one_instant)
+        && imp::MAX_VALUE >= size_of::<u64>();
     disturb::install_handlers();
     let mut threads = Vec::new();
     for index in 0..options.threads {
@@ -100,6 +112,14 @@ fn start(options: &Options) -> Vec<JoinHandle<()>> {
     threads.push(std::thread::spawn(disturb::fork_over_and_over));
     threads.push(std::thread::spawn(disturb::strike));
     threads.push(std::thread::spawn(disturb::come_and_go));
+    match plugin::path() {
+        Some(path) => threads.push(std::thread::spawn(move || plugin::load_and_unload(&path))),
+        None if HAS_SITES => println!(
+            "no plugin is loaded: build it by `cargo build -p immediate-tests --example \
+             torture_plugin`, with --release if this program is\n"
+        ),
+        None => {}
+    }
     if climbs {
         threads.push(std::thread::spawn(disturb::block_now_and_then));
     }
@@ -151,6 +171,9 @@ fn report(elapsed: Duration) {
     );
     let (forks, struck, made) =
         (disturb::FORKS.load(SeqCst), disturb::HANDLED.load(SeqCst), disturb::MADE.load(SeqCst));
-    println!("besides    {forks} forks, {struck} signals handled, {made} threads made");
+    let loaded = plugin::LOADED.load(SeqCst);
+    println!(
+        "besides    {forks} forks, {struck} signals handled, {made} threads made, {loaded} plugins loaded"
+    );
     println!("violations 0");
 }

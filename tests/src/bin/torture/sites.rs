@@ -46,8 +46,8 @@ pub(crate) mod alone {
     pub(crate) static ODD: Immediate<bool> = Immediate::new(false);
 }
 
-/// Set by two threads, each from what it finds while it holds the lock.
-#[immediate]
+/// Set by two threads, each from what it finds while it holds the lock. Plugins share it.
+#[immediate(shared, name = "torture.count")]
 pub(crate) static COUNT: Immediate<u64> = Immediate::new(0);
 
 /// What the pointer points to, one after another.
