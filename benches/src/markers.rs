@@ -86,7 +86,7 @@ pub struct Pressures {
 }
 
 impl Pressures {
-    /// For the caches of this machine; `None` where no memory may be made executable.
+    /// For the caches of this machine; `None` where [`Code`] cannot be made.
     #[must_use]
     pub fn new() -> Option<Self> {
         // Somebody could switch them: flags that nobody writes are constants to the compiler.

@@ -50,9 +50,12 @@ pub struct Code {
 }
 
 impl Code {
-    /// `None` where no memory may be made executable.
+    /// `None` where no memory may be made executable, and on processors other than x86.
     #[must_use]
     pub fn new(caches: Caches) -> Option<Self> {
+        if !cfg!(any(target_arch = "x86", target_arch = "x86_64")) {
+            return None;
+        }
         let bytes = 2 * caches.second;
         // SAFETY: a new mapping, of which nobody else knows; P1.
         unsafe {

@@ -83,14 +83,14 @@ fn toggle(rate: u64, time: Duration) -> u64 {
         if start.elapsed() >= time {
             break;
         }
-        value = !value;
-        SWITCH.set(value).expect("the variable can be set");
-        sets += 1;
+        // A machine that is busier than the protocol allows for may refuse; then less is done.
+        if SWITCH.set(!value).is_ok() {
+            value = !value;
+            sets += 1;
+        }
     }
     std::thread::sleep(time.saturating_sub(start.elapsed()));
-    if value {
-        SWITCH.set(false).expect("the variable can be set");
-    }
+    let _ = SWITCH.set(false);
     sets
 }
 
