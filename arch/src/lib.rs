@@ -29,4 +29,4 @@ pub use os::Failure;
 pub use patcher::{Limits, Patcher, Refusal};
 pub use poke::{Mismatch, Poke};
 pub use protocol::Protocol;
-pub use status::{Outcome, Reason, Rejected, RejectedWriter, Writer};
+pub use status::{Outcome, Outlook, Reason, Rejected, RejectedWriter, Writer};

@@ -124,7 +124,7 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> syn::Result<Tok
             #[automatically_derived]
             impl #root::__private::Declared for #ident {
                 type Value = #value;
-                const BITS: u128 = #root::__private::initial_constant::<#value>(#expr);
+                const BITS: ::core::primitive::u128 = #root::__private::initial_constant::<#value>(#expr);
             }
             #root::__private::declare!(#ident);
         };

@@ -46,15 +46,6 @@ pub enum Error {
     Refused(Refusal),
     /// `configure` was called after the first set.
     ConfiguredTooLate,
-    /// The configuration names something that does not exist.
-    BadConfiguration {
-        /// The setting.
-        setting: String,
-        /// What it was given.
-        found: String,
-        /// What would be valid.
-        valid: String,
-    },
     /// No variable has this name.
     UnknownName {
         /// The name.
@@ -116,9 +107,6 @@ impl fmt::Display for Error {
                 "configure comes too late, a variable has already been set; call it before the first \
                  set",
             ),
-            Error::BadConfiguration { setting, found, valid } => {
-                write!(out, "{setting} is set to {found:?}, which is not known: give {valid}")
-            }
             Error::UnknownName { name, similar } if similar.is_empty() => {
                 write!(out, "no variable is named {name:?}: this program has no variables")
             }

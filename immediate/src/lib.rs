@@ -105,6 +105,11 @@ pub use status::{Status, status};
 pub use value::{ImmediateValue, Kind};
 pub use variable::Immediate;
 
+/// The example of the README, which runs with the tests of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;
+
 /// What the macros' expansions name. No part of the interface.
 #[doc(hidden)]
 pub mod __private {

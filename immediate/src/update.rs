@@ -69,7 +69,7 @@ fn carry_out(
     changes: &[Change<'_>],
     mode: Mode,
 ) -> Result<(), Error> {
-    config::settle(registry)?;
+    config::settle(registry);
     let (mut pokes, mut copies) = (Vec::new(), Vec::new());
     for id in touched {
         registry.prepare_texts(*id)?;
@@ -132,9 +132,7 @@ pub(crate) struct Stale {
 /// `is_running` says that threads may be running the module already.
 pub(crate) fn bring_up(registry: &mut Registry, place: usize, is_running: bool) -> Stale {
     let mut stale = Stale::default();
-    if let Err(error) = config::settle(registry) {
-        stale.errors.push(error);
-    }
+    config::settle(registry);
     let (mut pokes, mut changed, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
     let mut essential = false;
     for (id, entry) in registry.entries() {

@@ -89,7 +89,8 @@ impl Kind {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the value of an immediate variable",
     note = "it can be an integer, bool, char, f32, f64, a pointer, a reference with lifetime \
-            'static, a fn pointer, NonZero, or a type with #[derive(ImmediateValue)]"
+            'static, a fn pointer, NonNull, NonZero, an Option of the last four, or a type with \
+            #[derive(ImmediateValue)]"
 )]
 pub unsafe trait ImmediateValue: Copy + 'static {
     /// How the bits compare.
