@@ -81,6 +81,7 @@ mod initial;
 mod introspect;
 mod lock;
 mod module;
+mod objects;
 #[cfg(all(feature = "plugin", unix))]
 pub mod plugin;
 mod record;

@@ -12,13 +12,13 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, c_int, c_void};
 use std::ops::Range;
 
 use immediate_arch::KnownText;
 
 use crate::initial;
 use crate::lock;
+use crate::objects;
 use crate::record::Header;
 use crate::registry::Registry;
 use crate::runtime;
@@ -247,59 +247,35 @@ impl Object {
     }
 }
 
-struct Search {
-    address: usize,
-    seen: usize,
-    found: Option<Object>,
-}
-
 /// The object whose segments contain `address`.
 fn find(address: usize) -> Option<Object> {
-    let mut search = Search { address, seen: 0, found: None };
-    // SAFETY: the callback gets this search back, which outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
-    search.found
-}
-
-unsafe extern "C" fn visit(
-    info: *mut libc::dl_phdr_info,
-    _size: usize,
-    search: *mut c_void,
-) -> c_int {
-    // SAFETY: `dl_iterate_phdr` passes a description that is valid during the call, and our search.
-    let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
-    search.seen += 1;
-    // SAFETY: the loader's own table of program headers.
-    let headers =
-        unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
-    let base = info.dlpi_addr as usize;
-    let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD).map(|header| {
-        let start = base.wrapping_add(header.p_vaddr as usize);
-        (start, start.wrapping_add(header.p_memsz as usize), header.p_flags)
-    });
-    let segments: Vec<_> = loaded.clone().map(|(start, end, _)| start..end).collect();
-    if !segments.iter().any(|segment| segment.contains(&search.address)) {
-        return 0;
+    if cfg!(miri) {
+        return None; // The interpreter has no loader.
     }
-    let page = page_size();
-    let texts = loaded.filter(|(_, _, flags)| flags & libc::PF_X != 0).map(|(start, end, _)| {
-        KnownText { start: start & !(page - 1), end: end.next_multiple_of(page) }
+    let mut found = None;
+    objects::each(&mut |object| {
+        let loaded: Vec<_> = object.ranges(libc::PT_LOAD).map(|(range, _)| range).collect();
+        if !loaded.iter().any(|range| range.contains(&address)) {
+            return true;
+        }
+        let page = page_size();
+        let texts = object
+            .ranges(libc::PT_LOAD)
+            .filter(|(_, segment)| segment.p_flags & libc::PF_X != 0)
+            .map(|(Range { start, end }, _)| KnownText {
+                start: start & !(page - 1),
+                end: end.next_multiple_of(page),
+            });
+        found = Some(Object {
+            path: object.path.to_string(),
+            base: object.base,
+            texts: texts.collect(),
+            loaded,
+            is_executable: object.is_executable,
+        });
+        false
     });
-    let path = if info.dlpi_name.is_null() {
-        String::new()
-    } else {
-        // SAFETY: the loader's own name of the object.
-        unsafe { CStr::from_ptr(info.dlpi_name) }.to_string_lossy().into_owned()
-    };
-    search.found = Some(Object {
-        path,
-        base,
-        texts: texts.collect(),
-        loaded: segments,
-        // The first object is the program (`dl_iterate_phdr(3)`).
-        is_executable: search.seen == 1,
-    });
-    1
+    found
 }
 
 fn page_size() -> usize {

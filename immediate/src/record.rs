@@ -279,12 +279,16 @@ impl Tables {
 
     /// Looks whether every record refers to its own module, so that following it is sound.
     fn check(&self, loaded: &[Range<usize>], texts: &[KnownText]) -> Result<(), Broken> {
-        let is_slot = |field: &i32| {
+        // Most often all of them are in one segment.
+        let mut segment = 0..0;
+        let mut is_slot = |field: &i32| {
             let slot = resolve(field) & !3;
-            slot.is_multiple_of(align_of::<usize>())
-                && loaded
-                    .iter()
-                    .any(|one| one.start <= slot && slot + size_of::<usize>() <= one.end)
+            let end = slot.wrapping_add(size_of::<usize>());
+            let is_in = |one: &Range<usize>| one.start <= slot && slot < end && end <= one.end;
+            if !is_in(&segment) {
+                segment = loaded.iter().find(|one| is_in(one)).cloned().unwrap_or(0..0);
+            }
+            slot.is_multiple_of(align_of::<usize>()) && is_in(&segment)
         };
         let outside = |name, index, what| Err(Broken::Outside { name, index, what });
         for (index, record) in self.variables.iter().enumerate() {
@@ -301,47 +305,71 @@ impl Tables {
             }
             (text.start..text.end).contains(&address)
         };
-        for (index, record) in self.records() {
-            if record.variable == 0 {
-                continue;
-            }
-            let (name, place) = index.place();
-            if !is_slot(&record.variable) {
-                return outside(name, place, "its variable");
-            }
-            if !is_code(record.code()) {
-                return outside(name, place, "its code");
-            }
-            if record.kind() != VALUE && !is_code(record.target()) {
-                return outside(name, place, "its target");
-            }
-            if Self::is_test(index) && !is_code(resolve(&self.tests[place].test)) {
-                return outside(name, place, "its test");
-            }
+        let mut broken = None;
+        self.each_record(|index, record| {
+            let what = if record.variable == 0 {
+                return;
+            } else if !is_slot(&record.variable) {
+                "its variable"
+            } else if !is_code(record.code()) {
+                "its code"
+            } else if record.kind() != VALUE && !is_code(record.target()) {
+                "its target"
+            } else if Self::is_test(index) && !is_code(self.test_address(index)) {
+                "its test"
+            } else {
+                return;
+            };
+            broken.get_or_insert((index, what));
+        });
+        let Some((index, what)) = broken else { return Ok(()) };
+        let (name, place) = index.place();
+        outside(name, place, what)
+    }
+
+    /// The function of a site that has a test of its own.
+    fn test_address(&self, index: SiteIndex) -> usize {
+        resolve(&self.tests[(index.0 & INDEX_MASK) as usize].test)
+    }
+
+    /// Whether the codes of these sites ascend.
+    pub(crate) fn ascends(&self, run: &[SiteIndex]) -> bool {
+        if run.iter().all(|index| (index.0 as usize) < self.sites.len()) {
+            // Of the plain table, as most are.
+            let code = |index: &SiteIndex| self.sites[index.0 as usize].code();
+            return run.is_sorted_by(|a, b| code(a) < code(b));
         }
-        Ok(())
+        run.is_sorted_by(|a, b| self.code(*a) < self.code(*b))
     }
 
-    /// The site records of all tables, in order.
-    fn records(&self) -> impl Iterator<Item = (SiteIndex, &'static SiteRecord)> + use<> {
-        let number =
-            |table: u32| move |index: usize| SiteIndex(table << TABLE_SHIFT | index as u32);
-        let sites = self.sites.iter().enumerate().map(move |(i, r)| (number(0)(i), r));
-        let comparisons =
-            self.comparisons.iter().enumerate().map(move |(i, r)| (number(1)(i), &r.site));
-        let tests = self.tests.iter().enumerate().map(move |(i, r)| (number(2)(i), &r.site));
-        sites.chain(comparisons).chain(tests)
+    /// Visits the site records of all tables, in order. A loop for each table: a chain of iterators
+    /// costs a call a record.
+    #[inline(always)]
+    fn each_record(&self, mut visit: impl FnMut(SiteIndex, &'static SiteRecord)) {
+        let number = |table: u32, index: usize| SiteIndex(table << TABLE_SHIFT | index as u32);
+        for (index, record) in self.sites.iter().enumerate() {
+            visit(number(0, index), record);
+        }
+        for (index, record) in self.comparisons.iter().enumerate() {
+            visit(number(1, index), &record.site);
+        }
+        for (index, record) in self.tests.iter().enumerate() {
+            visit(number(2, index), &record.site);
+        }
     }
 
-    /// Every site with its variable.
-    pub(crate) fn sites(
+    /// Visits every site with its variable.
+    #[inline(always)]
+    pub(crate) fn each_site(
         &self,
-    ) -> impl Iterator<Item = (SiteIndex, &'static SiteRecord, Untyped<'static>)> + use<> {
-        self.records().filter_map(|(index, record)| {
+        mut visit: impl FnMut(SiteIndex, &'static SiteRecord, Untyped<'static>),
+    ) {
+        self.each_record(|index, record| {
             // SAFETY: R2.
-            let variable = unsafe { record.variable() };
-            variable.map(|variable| (index, record, variable))
-        })
+            if let Some(variable) = unsafe { record.variable() } {
+                visit(index, record, variable);
+            }
+        });
     }
 
     #[inline]
@@ -409,7 +437,7 @@ impl Tables {
                 Test::Comparison(Operator::from_number(*operator)?, constant)
             }
             _ => {
-                let address = resolve(&self.tests[place].test) as *const ();
+                let address = self.test_address(index) as *const ();
                 // SAFETY: R1; the template refers to a function of this type.
                 Test::Function(unsafe {
                     std::mem::transmute::<*const (), extern "C" fn(u64) -> bool>(address)

@@ -138,6 +138,7 @@ impl Registry {
     }
 
     /// The variable's entry, if it has been registered.
+    #[inline]
     pub(crate) fn entry_of(&self, variable: Untyped<'_>) -> Option<EntryId> {
         let place = variable.entry.load(Ordering::Relaxed).checked_sub(1)? as usize;
         let entry = self.variables.get(place)?.as_ref()?;
@@ -304,15 +305,15 @@ impl Registry {
     fn group(&mut self, module: usize, tables: &Tables, path: &str) -> Box<[SiteIndex]> {
         // 1. How many sites each variable has.
         let mut next: Vec<u32> = vec![0; self.variables.len()];
-        for (_, _, variable) in tables.sites() {
-            let Some(EntryId(place)) = self.add_variable(variable, None, path) else {
-                continue;
-            };
+        tables.each_site(|_, _, variable| {
+            // Most are known: the module has declared them.
+            let id = self.entry_of(variable).or_else(|| self.add_variable(variable, None, path));
+            let Some(EntryId(place)) = id else { return };
             if next.len() <= place {
                 next.resize(self.variables.len(), 0);
             }
             next[place] += 1;
-        }
+        });
         // 2. Where each variable's run begins.
         let mut total = 0;
         let mut runs = Vec::new();
@@ -326,17 +327,17 @@ impl Registry {
         }
         // 3. The sites into their runs.
         let mut order = vec![SiteIndex::default(); total as usize].into_boxed_slice();
-        for (index, _, variable) in tables.sites() {
+        tables.each_site(|index, _, variable| {
             if let Some(EntryId(place)) = self.entry_of(variable) {
                 order[next[place] as usize] = index;
                 next[place] += 1;
             }
-        }
+        });
         // 4. Each run by address, once for each address: folded functions share their sites.
         for (place, mut group) in runs {
             let first = group.first as usize;
             let run = &mut order[first..first + group.count as usize];
-            if !run.is_sorted_by(|a, b| tables.code(*a) < tables.code(*b)) {
+            if !tables.ascends(run) {
                 run.sort_by_key(|index| tables.code(*index));
                 let mut kept = 1;
                 for next in 1..run.len() {
@@ -436,8 +437,8 @@ type Offsets = Vec<(TextId, Box<[u32]>)>;
 impl Module {
     /// All sites of the module, by text and address, and the instructions that two variables share.
     fn sites_by_address(&self) -> (Offsets, Vec<(usize, [SiteIndex; 2])>) {
-        let mut all: Vec<(usize, SiteIndex)> =
-            self.tables.sites().map(|(index, record, _)| (record.code(), index)).collect();
+        let mut all: Vec<(usize, SiteIndex)> = Vec::with_capacity(self.sites);
+        self.tables.each_site(|index, record, _| all.push((record.code(), index)));
         all.sort_by_key(|(code, _)| *code);
         let mut folded = Vec::new();
         all.dedup_by(|(code, later), (kept, earlier)| {
@@ -476,6 +477,7 @@ impl Entry {
         self.groups.iter().map(|group| group.count as usize).sum()
     }
 
+    #[inline]
     fn is_declared_by(&self, variable: Untyped<'_>) -> bool {
         self.variable == variable || self.others.iter().any(|other| other.variable == variable)
     }

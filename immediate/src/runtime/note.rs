@@ -83,12 +83,12 @@ immediate_arch::isa::records::select! {
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod elf {
-    use std::ffi::{CStr, c_int, c_void};
     use std::ptr;
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::super::interface::{INTERFACE, Interface};
     use super::{Found, OWNS, PROPOSED, Prefix};
+    use crate::objects;
     use crate::record::Header;
 
     /// What a module written in C asks by its note.
@@ -187,45 +187,23 @@ mod elf {
     /// Calls for each of our notes of every module: type, description, path of the module.
     type OnNote<'a> = &'a mut dyn FnMut(u32, *const i32, &str);
 
-    fn each_note(mut call: OnNote<'_>) {
-        // SAFETY: the callback gets this function back, which outlives the call.
-        unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut call).cast()) };
-    }
-
-    unsafe extern "C" fn visit(
-        info: *mut libc::dl_phdr_info,
-        _size: usize,
-        call: *mut c_void,
-    ) -> c_int {
-        // SAFETY: `dl_iterate_phdr` passes a description that is valid during the call, and ours.
-        let (info, call) = unsafe { (&*info, &mut *call.cast::<OnNote<'_>>()) };
-        if info.dlpi_phdr.is_null() {
-            return 0;
-        }
-        // SAFETY: the loader's own table of program headers.
-        let headers =
-            unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
-        for header in headers.iter().filter(|header| header.p_type == libc::PT_NOTE) {
-            let start = (info.dlpi_addr as usize).wrapping_add(header.p_vaddr as usize);
-            let length = header.p_memsz as usize;
-            if !start.is_multiple_of(4) {
-                continue;
+    fn each_note(call: OnNote<'_>) {
+        objects::each(&mut |object| {
+            for (range, segment) in object.ranges(libc::PT_NOTE) {
+                if !range.start.is_multiple_of(4) {
+                    continue;
+                }
+                // SAFETY: N1; the notes of a module are mapped with it.
+                let bytes =
+                    unsafe { std::slice::from_raw_parts(range.start as *const u8, range.len()) };
+                let align = if segment.p_align == 8 { 8 } else { 4 };
+                let path = if object.path.is_empty() { "the executable" } else { object.path };
+                notes(bytes, align, |kind, described| {
+                    call(kind, described.as_ptr().cast(), path);
+                });
             }
-            // SAFETY: N1; the notes of a module are mapped with it.
-            let bytes = unsafe { std::slice::from_raw_parts(start as *const u8, length) };
-            let align = if header.p_align == 8 { 8 } else { 4 };
-            notes(bytes, align, |kind, described| {
-                let name = if info.dlpi_name.is_null() {
-                    "".into()
-                } else {
-                    // SAFETY: the loader's own name of the module.
-                    unsafe { CStr::from_ptr(info.dlpi_name) }.to_string_lossy()
-                };
-                let name = if name.is_empty() { "the executable".into() } else { name };
-                call(kind, described.as_ptr().cast(), &name);
-            });
-        }
-        0
+            true
+        });
     }
 
     /// Goes through notes (ELF, "Note Section"); calls for ours, with type and description.
