@@ -16,7 +16,7 @@ use crate::update::{self, Mode};
 /// [`Error::Unloaded`].
 #[derive(Clone, Debug)]
 pub struct Variable {
-    id: EntryId,
+    pub(crate) id: EntryId,
     name: String,
     doc: String,
     type_name: String,
@@ -29,7 +29,7 @@ pub struct Variable {
 }
 
 impl Variable {
-    fn new(id: EntryId, entry: &Entry) -> Self {
+    pub(crate) fn new(id: EntryId, entry: &Entry) -> Self {
         let descriptor = entry.descriptor;
         let Place { file, line, column } = descriptor.place();
         Variable {
@@ -54,7 +54,7 @@ impl Variable {
         Some(look(registry, entry))
     }
 
-    fn is(&self, entry: &Entry) -> bool {
+    pub(crate) fn is(&self, entry: &Entry) -> bool {
         entry.descriptor.name() == self.name && entry.descriptor.place().line == self.line
     }
 

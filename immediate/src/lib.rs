@@ -72,6 +72,8 @@ mod backing;
 mod batch;
 mod comparison;
 mod config;
+#[cfg(all(feature = "control", target_os = "linux"))]
+pub mod control;
 mod declare;
 mod declared;
 mod descriptor;
@@ -80,8 +82,10 @@ mod initial;
 mod introspect;
 mod lock;
 mod module;
+mod named;
 mod record;
 mod registry;
+mod similar;
 mod sites;
 mod status;
 mod update;
@@ -97,6 +101,7 @@ pub use immediate_arch::{
 };
 pub use immediate_macros::{ImmediateValue, immediate};
 pub use introspect::{Module, Site, SiteForm, Variable, find, lookup, modules, sites, variables};
+pub use named::{Assigned, set_named};
 pub use status::{Status, status};
 pub use value::{ImmediateValue, Kind};
 pub use variable::Immediate;

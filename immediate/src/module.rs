@@ -140,7 +140,7 @@ mod exit {
 
 /// Keeps the library that holds this function, and with it the handlers and the state of this
 /// runtime, loaded for good. The executable always is.
-fn pin(function: *const c_void) {
+pub(crate) fn pin(function: *const c_void) {
     match find(function.addr()) {
         Some(object) if !object.is_executable => {
             let Ok(path) = std::ffi::CString::new(object.path) else { return };
