@@ -11,8 +11,9 @@ use clap::{Args, Parser, Subcommand};
     version,
     after_help = "A program is found when it calls immediate::control::serve(). Values are written \
                   as `list` shows them.\n\n\
-                  Exit status: 0 done; 1 the program refused, or `watch` lost it; 2 wrong \
-                  arguments, an unknown name, a value that does not fit; 3 no such program."
+                  Exit status: 0 done; 1 the program refused, `watch` lost it, `inspect` found \
+                  faults or differences; 2 wrong arguments, an unknown name, a value or a file \
+                  that cannot be used; 3 no such program."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -83,6 +84,17 @@ pub(crate) enum Command {
         /// How often to look.
         #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = duration)]
         every: Duration,
+    },
+    /// Show the variables and sites in a file: a program, a library, for any target.
+    Inspect {
+        /// The file.
+        file: PathBuf,
+        /// Check that each site is what its record says, and that no record and no site is left out.
+        #[arg(long)]
+        verify: bool,
+        /// Compare with a running process: which sites differ from the file, and why.
+        #[arg(long, value_name = "PID", conflicts_with = "verify")]
+        diff: Option<u32>,
     },
     /// Print a script that completes this command's arguments in a shell.
     Completions {

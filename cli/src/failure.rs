@@ -12,6 +12,8 @@ pub(crate) enum Failure {
     Program(String),
     /// The program ended while it was watched.
     Lost(String),
+    /// `inspect` has found and told what is wrong.
+    Found(String),
     /// Nobody reads the output any more.
     OutputClosed,
 }
@@ -26,7 +28,7 @@ impl Failure {
                 FaultKind::NotAllowed => 3,
                 _ => 1,
             },
-            Failure::Lost(_) => 1,
+            Failure::Lost(_) | Failure::Found(_) => 1,
             Failure::Arguments(_) => 2,
             Failure::Program(_) => 3,
         }
@@ -41,7 +43,10 @@ impl Failure {
                 format!("no variable is named {item:?}: did you mean {}?", valid.join(" or "))
             }
             Failure::Fault(fault) => fault.message.clone(),
-            Failure::Arguments(text) | Failure::Program(text) | Failure::Lost(text) => text.clone(),
+            Failure::Arguments(text)
+            | Failure::Program(text)
+            | Failure::Lost(text)
+            | Failure::Found(text) => text.clone(),
             Failure::OutputClosed => "the output was closed".into(),
         }
     }

@@ -1,8 +1,10 @@
-//! The command `immediate`: operates running programs that serve by `immediate::control`.
+//! The command `immediate`: operates running programs that serve by `immediate::control`, and looks
+//! into files.
 
 mod arguments;
 mod client;
 mod failure;
+mod inspect;
 mod list;
 mod output;
 mod set;
@@ -43,6 +45,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         Command::Status => status::status(target, json),
         Command::Top { patterns, every } => top::top(target, patterns, *every),
+        Command::Inspect { file, verify, diff } => inspect::inspect(file, *verify, *diff, json),
         Command::Completions { shell } => {
             let mut bytes = Vec::new();
             clap_complete::generate(*shell, &mut Arguments::command(), "immediate", &mut bytes);

@@ -34,6 +34,11 @@ fn examples() -> &'static Path {
     })
 }
 
+/// The path of an example.
+pub(crate) fn example(name: &str) -> PathBuf {
+    examples().join(name)
+}
+
 /// Waits until `found` gives something.
 #[track_caller]
 pub(crate) fn wait_for<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
@@ -70,7 +75,7 @@ impl Place {
 
     /// Starts an example that serves here.
     pub(crate) fn start(&self, example: &str, arguments: &[&str]) -> Program {
-        let mut child = Command::new(examples().join(example))
+        let mut child = Command::new(self::example(example))
             .args(arguments)
             .env("XDG_RUNTIME_DIR", self.path())
             .env_remove("IMMEDIATE")
