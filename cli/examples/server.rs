@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use immediate::{Immediate, ImmediateValue, control, immediate, immediate_if, immediate_read};
+use immediate::{
+    Immediate, ImmediateValue, control, immediate, immediate_if, immediate_read, profile,
+};
 
 /// Whether each request is reported.
 #[immediate(name = "server::TRACE")]
@@ -35,6 +37,7 @@ enum Mode {
 }
 
 fn serve(request: u64) -> u64 {
+    profile::hit!(TRACE);
     if immediate_if!(TRACE) {
         eprintln!("request {request}");
     }

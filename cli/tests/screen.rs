@@ -129,6 +129,21 @@ fn values_are_live_and_set_by_keys() {
 }
 
 #[test]
+fn counted_variable_shows_its_hits() {
+    let place = Place::new();
+    let server = place.start("server", &[]);
+    let mut screen = Screen::start(&place, &["top", "--every", "20ms"]);
+    let first = screen.shows("the table", |text| text.contains("server::TRACE"));
+    assert!(!first.contains('█'), "{first}");
+    screen.press("G ");
+    wait_for("a bar", || screen.row("server::TRACE").filter(|row| row.contains('█')));
+    assert!(screen.row("server::LIMIT").is_some_and(|row| !row.contains('█')), "{}", screen.text());
+    let hits = || server.connect().variable("server::TRACE").hits.expect("counted");
+    let before = hits();
+    wait_for("more hits", || (hits() > before).then_some(()));
+}
+
+#[test]
 fn search_narrows_the_table() {
     let place = Place::new();
     let _server = place.start("server", &[]);

@@ -28,8 +28,8 @@ fn comparable(output: &str, pid: u32) -> String {
             words.truncate(4);
         }
         for word in &mut words {
-            if *word == "0" {
-                *word = "1";
+            if word.len() == 1 && word.as_bytes()[0].is_ascii_digit() {
+                *word = "N";
             }
         }
         lines.push(words.join(" "));

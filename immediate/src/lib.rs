@@ -83,6 +83,8 @@ mod introspect;
 mod lock;
 mod module;
 mod named;
+#[cfg(feature = "profile")]
+pub mod profile;
 mod record;
 mod registry;
 mod similar;

@@ -104,7 +104,7 @@ impl Desk {
                 let left = until.saturating_duration_since(Instant::now());
                 u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
             }),
-            hits: None,
+            hits: hits(variable.name()),
         }
     }
 
@@ -135,6 +135,14 @@ impl Desk {
             clients,
         }
     }
+}
+
+#[cfg(feature = "profile")]
+use crate::profile::hits;
+
+#[cfg(not(feature = "profile"))]
+fn hits(_: &str) -> Option<u64> {
+    None
 }
 
 fn program() -> Program {
