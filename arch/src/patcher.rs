@@ -8,13 +8,13 @@ use std::time::Duration;
 use crate::isa::imp;
 use crate::known::{self, KnownText, TextId};
 use crate::os::stop::{self, Stopper};
-use crate::os::text::{self, Memory, OpenMemory, Segment};
+use crate::os::text::{self, Memory, OpenMemory, Protection, Segment};
 use crate::os::{barrier, threads, trap};
 use crate::poke::Poke;
 use crate::protocol::stop_world::Stop;
 use crate::protocol::{Cause, End, Protocol, int3, quadword, single, stop_world};
 use crate::published;
-use crate::status::{Outcome, Reason, Rejected, RejectedWriter, Writer};
+use crate::status::{Outcome, Outlook, Reason, Rejected, RejectedWriter, Writer};
 
 /// What a program allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,9 +83,10 @@ impl fmt::Display for Refusal {
 pub struct Patcher {
     limits: Limits,
     segments: Vec<Option<Segment>>,
-    /// The process that has prepared the barrier; 0 if none has, or it has failed since.
-    barrier_prepared_in: u32,
+    /// Where the barrier was prepared; nowhere, or it has failed since.
+    barrier_prepared: Option<barrier::Surroundings>,
     memory: Memory,
+    protection: Protection,
     stopper: Stopper,
     /// Sites on which a failed barrier left a trap; `new` is what they read. Sorted by address.
     trapping: Vec<Poke>,
@@ -104,8 +105,9 @@ impl Patcher {
                 stop_within: None,
             },
             segments: Vec::new(),
-            barrier_prepared_in: 0,
+            barrier_prepared: None,
             memory: Memory::new(),
+            protection: Protection::new(),
             stopper: Stopper::new(),
             trapping: Vec::new(),
         }
@@ -310,16 +312,64 @@ impl Patcher {
         Ok(())
     }
 
-    /// Which protocol the next batch would take, and why not the better ones.
+    /// How the next batch of `sites` sites would be carried out, and why not better. Each writer and
+    /// each text is tried, nothing is changed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Patcher::apply`], before anything is tried in earnest.
+    pub fn foresee(&mut self, sites: usize) -> Result<Outlook, Refusal> {
+        let mut tried = Tried::default();
+        loop {
+            let (protocol, rejected) = self.choose_from(&tried.protocols)?;
+            let (chosen, rejected_writers) = self.writer(protocol, sites, &tried.writers);
+            let Some(chosen) = chosen else {
+                match no_writer(rejected_writers) {
+                    Setback::Protocol(reason) => {
+                        tried.protocols.push(Rejected { protocol, reason });
+                        continue;
+                    }
+                    Setback::Writer(rejected) => tried.writers.push(rejected),
+                    Setback::Final(refusal) => return Err(refusal),
+                }
+                continue;
+            };
+            let writer = chosen.writer();
+            if writer == Writer::Mprotect
+                && let Err(failure) = text::try_open(&self.segments)
+            {
+                tried.writers.push(RejectedWriter { writer, reason: Reason::Failed(failure) });
+                continue;
+            }
+            let mut outlook = Outlook { protocol, writer, rejected, rejected_writers };
+            self.look_at_other_writers(&mut outlook);
+            return Ok(outlook);
+        }
+    }
+
+    /// Adds why a writer that another batch might take cannot be used.
+    fn look_at_other_writers(&mut self, outlook: &mut Outlook) {
+        for &writer in Writer::ALL {
+            let is_known = outlook.rejected_writers.iter().any(|one| one.writer == writer);
+            if is_known || writer == outlook.writer {
+                continue;
+            }
+            let mut result = self.can_write(outlook.protocol, writer).map(|_| ());
+            if writer == Writer::Mprotect && result.is_ok() {
+                result = text::try_open(&self.segments).map_err(Reason::Failed);
+            }
+            if let Err(reason) = result {
+                outlook.rejected_writers.push(RejectedWriter { writer, reason });
+            }
+        }
+    }
+
+    /// Which protocol the next batch would take, and why not the better ones; without those that have
+    /// been tried for this batch.
     ///
     /// # Errors
     ///
     /// [`Refusal::NoProtocol`] with every reason.
-    pub fn choose(&mut self) -> Result<(Protocol, Vec<Rejected>), Refusal> {
-        self.choose_from(&[])
-    }
-
-    /// The same, without those that have been tried for this batch.
     fn choose_from(&mut self, tried: &[Rejected]) -> Result<(Protocol, Vec<Rejected>), Refusal> {
         let forced = self.limits.protocol;
         if forced.is_none_or(|only| only == Protocol::Single) && tried.is_empty() {
@@ -351,12 +401,6 @@ impl Patcher {
             return Ok((Protocol::Int3, Vec::new()));
         }
         Err(Refusal::NoProtocol(rejected))
-    }
-
-    /// The writer that the next batch of `sites` sites would take, and why not a cheaper one.
-    pub fn choose_writer(&mut self, sites: usize) -> (Option<Writer>, Vec<RejectedWriter>) {
-        let (chosen, rejected) = self.writer(Protocol::Int3, sites, &[]);
-        (chosen.map(|chosen| chosen.writer()), rejected)
     }
 
     fn writer(
@@ -391,7 +435,7 @@ impl Patcher {
             return Err(Reason::NotConfigured);
         }
         match writer {
-            Writer::Mprotect => Ok(Chosen::Mprotect),
+            Writer::Mprotect => self.protection.prove(&self.segments).map(|()| Chosen::Mprotect),
             // The kernel copies byte by byte, so a word is not stored at once.
             Writer::Procmem if protocol == Protocol::Quadword => Err(Reason::NotOneStore),
             Writer::Procmem => self.memory.prove().map(Chosen::Procmem),
@@ -412,7 +456,11 @@ impl Patcher {
         match protocol {
             Protocol::Int3 => {
                 self.prepare_barrier()?;
-                threads::can_all_trap(hurry)?;
+                if let Some(tracer) = threads::can_all_trap(hurry)?
+                    && forced.is_none()
+                {
+                    return Err(Reason::Traced { tracer });
+                }
                 trap::look()
             }
             Protocol::Quadword => {
@@ -427,11 +475,12 @@ impl Patcher {
     }
 
     fn prepare_barrier(&mut self) -> Result<(), Reason> {
-        // A child of `fork` is a process of its own, which prepares anew.
-        let process = std::process::id();
-        if self.barrier_prepared_in != process {
+        // A child of `fork` is a process of its own, which prepares anew; and a filter of system calls
+        // that came since may kill who calls.
+        let surroundings = Some(barrier::surroundings());
+        if self.barrier_prepared != surroundings {
             barrier::prepare().map_err(Reason::Failed)?;
-            self.barrier_prepared_in = process;
+            self.barrier_prepared = surroundings;
         }
         Ok(())
     }
@@ -458,9 +507,7 @@ impl Patcher {
         };
         let signal = signal.map_err(Setback::Protocol)?;
         let (chosen, rejected_writers) = self.writer(protocol, pokes.len(), tried);
-        let Some(chosen) = chosen else {
-            return Err(Setback::Final(Refusal::NotWritable(rejected_writers)));
-        };
+        let Some(chosen) = chosen else { return Err(no_writer(rejected_writers)) };
         let writer = chosen.writer();
         let spans = text::spans(&self.segments, pokes)
             .map_err(|address| Setback::Final(Refusal::OutsideText { address }))?;
@@ -506,7 +553,7 @@ impl Patcher {
             End::TrapsStayNew => {
                 // Both fields new: whatever is published of them again reads new.
                 self.trapping = pokes.iter().map(Poke::settled).collect();
-                self.barrier_prepared_in = 0;
+                self.barrier_prepared = None;
                 None
             }
             End::TrapsStayOld(cause) => {
@@ -527,7 +574,7 @@ impl Patcher {
                 left_writable,
             }),
             Some(Cause::Barrier(failure)) => {
-                self.barrier_prepared_in = 0;
+                self.barrier_prepared = None;
                 Err(Setback::Protocol(Reason::Failed(failure)))
             }
             Some(Cause::Store(failure)) => Err(refused(failure)),
@@ -580,6 +627,15 @@ impl Chosen {
 struct Tried {
     protocols: Vec<Rejected>,
     writers: Vec<RejectedWriter>,
+}
+
+/// What it means that no writer is left: where one only does not suit the protocol, another protocol
+/// may do.
+fn no_writer(rejected: Vec<RejectedWriter>) -> Setback {
+    if rejected.iter().any(|one| one.reason == Reason::NotOneStore) {
+        return Setback::Protocol(Reason::NoWriter(rejected));
+    }
+    Setback::Final(Refusal::NotWritable(rejected))
 }
 
 /// Why an attempt did not change anything.

@@ -68,13 +68,14 @@ pub(crate) fn apply(registry: &mut Registry, place: usize, is_executable: bool) 
             is_known = true;
             if entry.module == Some(place) {
                 match assign(entry, text) {
-                    Ok(change) => change.commit(),
+                    Ok(change) => entry.store(change.bits()),
                     Err(error) => lines.push(format!("IMMEDIATE: {error}")),
                 }
             }
         }
         if !is_known && is_executable {
-            let error = unknown(registry, name);
+            let names = registry.entries().map(|(_, entry)| entry.descriptor.name());
+            let error = unknown(names, name);
             lines.push(format!(
                 "IMMEDIATE: {error} (a plugin that is loaded later may still declare it)"
             ));
@@ -85,7 +86,7 @@ pub(crate) fn apply(registry: &mut Registry, place: usize, is_executable: bool) 
 
 /// Registers a variable whose module is not known, with its initial value.
 pub(crate) fn enter(registry: &mut Registry, variable: Untyped<'static>) {
-    let Some(id) = registry.add_variable(variable, None) else { return };
+    let Some(id) = registry.add_variable(variable, None, "") else { return };
     let Some(entry) = registry.entry(id) else { return };
     for (name, text) in assignments() {
         if entry.descriptor.name() == name.as_str() {
@@ -103,7 +104,7 @@ pub(crate) fn assign(entry: &Entry, text: &str) -> Result<Change<'static>, Error
         Ok(bits) => Ok(Change::of_entry(entry, bits)),
         Err(valid) => Err(Error::BadValue {
             variable: entry.descriptor.name().to_string(),
-            type_name: entry.descriptor.type_name().to_string(),
+            type_name: entry.descriptor.type_name(),
             found: text.to_string(),
             valid,
         }),
@@ -111,9 +112,8 @@ pub(crate) fn assign(entry: &Entry, text: &str) -> Result<Change<'static>, Error
 }
 
 /// The error for a name that no variable has, with names that are similar.
-pub(crate) fn unknown(registry: &Registry, name: &str) -> Error {
-    let known = registry.entries().map(|(_, entry)| entry.descriptor.name()).collect();
-    Error::UnknownName { name: name.to_string(), similar: similar(known, name) }
+pub(crate) fn unknown<'a>(known: impl Iterator<Item = &'a str>, name: &str) -> Error {
+    Error::UnknownName { name: name.to_string(), similar: similar(known.collect(), name) }
 }
 
 #[cfg(test)]

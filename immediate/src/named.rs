@@ -2,9 +2,10 @@
 
 use crate::error::Error;
 use crate::initial::{assign, unknown};
-use crate::introspect::Variable;
+use crate::introspect::{Variable, lookup};
 use crate::lock;
 use crate::registry::{EntryId, Registry};
+use crate::runtime;
 use crate::update::{self, Mode};
 
 /// A variable that was set by name.
@@ -23,7 +24,8 @@ pub struct Assigned {
 /// instant, all or nothing.
 ///
 /// A name that several modules declare means all of its variables. Of several values for one
-/// variable the last counts.
+/// variable the last counts. In a library that is linked with a copy of this crate of its own, while
+/// another copy keeps the variables of the process, one variable at a time.
 ///
 /// # Errors
 ///
@@ -48,7 +50,11 @@ pub struct Assigned {
 /// # Ok::<(), immediate::Error>(())
 /// ```
 pub fn set_named(assignments: &[(&str, &str)]) -> Result<Vec<Assigned>, Error> {
-    let mut locked = lock::lock()?;
+    if runtime::foreign().is_some() {
+        return set_elsewhere(assignments);
+    }
+    let setters = lock::setters()?;
+    let mut locked = setters.registry()?;
     let registry = locked.registry();
     let mut wanted = Vec::with_capacity(assignments.len());
     for (name, text) in assignments {
@@ -56,7 +62,8 @@ pub fn set_named(assignments: &[(&str, &str)]) -> Result<Vec<Assigned>, Error> {
         let entries = registry.entries().filter(|(_, entry)| entry.descriptor.name() == *name);
         wanted.extend(entries.map(|(id, _)| (id, *text)));
         if wanted.len() == before {
-            return Err(unknown(registry, name));
+            let known = registry.entries().map(|(_, entry)| entry.descriptor.name());
+            return Err(unknown(known, name));
         }
     }
     set(registry, &wanted)
@@ -66,15 +73,21 @@ pub fn set_named(assignments: &[(&str, &str)]) -> Result<Vec<Assigned>, Error> {
 /// the variable still has the value until now and its module is still loaded.
 #[cfg(all(feature = "control", target_os = "linux"))]
 pub(crate) fn bring_back(values: &[(&Variable, &str, &str)]) -> Result<(), Error> {
-    let mut locked = lock::lock()?;
+    if runtime::foreign().is_some() {
+        let mut still = values.iter().filter(|(variable, value, _)| variable.value() == *value);
+        return still.try_for_each(|(variable, _, old)| variable.set_text(old));
+    }
+    let setters = lock::setters()?;
+    let mut locked = setters.registry()?;
     let registry = locked.registry();
     let mut wanted = Vec::with_capacity(values.len());
     for (variable, value, old) in values {
-        if let Some(entry) = registry.entry(variable.id)
-            && variable.is(entry)
+        let id = EntryId::at(variable.place);
+        if let Some(entry) = registry.entry(id)
+            && variable.is(&Variable::new(registry, id, entry))
             && entry.descriptor.show(entry.bits()) == *value
         {
-            wanted.push((variable.id, *old));
+            wanted.push((id, *old));
         }
     }
     set(registry, &wanted).map(|_| ())
@@ -86,13 +99,13 @@ fn set(registry: &mut Registry, wanted: &[(EntryId, &str)]) -> Result<Vec<Assign
     for (id, text) in wanted {
         let Some(entry) = registry.entry(*id) else { continue };
         let change = assign(entry, text)?;
-        let new = entry.descriptor.show(change.bits);
+        let new = entry.descriptor.show(change.bits());
         changes.push(change);
-        match assigned.iter_mut().find(|one| one.variable.id == *id) {
+        match assigned.iter_mut().find(|one| one.variable.place == id.place()) {
             Some(again) => again.new = new,
             None => {
                 let old = entry.descriptor.show(entry.bits());
-                assigned.push(Assigned { variable: Variable::new(*id, entry), old, new });
+                assigned.push(Assigned { variable: Variable::new(registry, *id, entry), old, new });
             }
         }
     }
@@ -100,4 +113,20 @@ fn set(registry: &mut Registry, wanted: &[(EntryId, &str)]) -> Result<Vec<Assign
         update::apply(registry, &changes, Mode::Live)?;
     }
     Ok(assigned)
+}
+
+/// Sets variables of a runtime in another copy of this library, which takes one by name.
+fn set_elsewhere(assignments: &[(&str, &str)]) -> Result<Vec<Assigned>, Error> {
+    let [(name, text)] = assignments else {
+        return Err(Error::Elsewhere {
+            text: "variables are set together by name only in the copy of this library that keeps \
+                   them, which another library of this process has; set one at a time"
+                .into(),
+        });
+    };
+    let variable = lookup(name)?;
+    let old = variable.value();
+    variable.set_text(text)?;
+    let new = variable.value();
+    Ok(vec![Assigned { variable, old, new }])
 }

@@ -6,13 +6,17 @@
 //!
 //! # Invariants
 //!
-//! * `R1` A [`Header`] is written by the templates in `immediate-arch`; it lies in its module's
-//!   read-only data, and its bounds enclose that module's own tables.
+//! * `R1` A [`Header`] is written by the templates in `immediate-arch` or by `include/immediate.h`;
+//!   it lies in its module's read-only data. That its bounds enclose tables of that module, and that
+//!   their records refer to it, is looked at when the module registers ([`Header::tables`]).
 //! * `R2` Records are immutable and live as long as their module is loaded.
 
 #![allow(unsafe_code)]
 
 use std::fmt;
+use std::ops::Range;
+
+use immediate_arch::KnownText;
 
 use crate::comparison::{Operator, compare};
 use crate::descriptor::Descriptor;
@@ -189,6 +193,7 @@ pub(crate) struct Tables {
 pub(crate) enum Broken {
     Layout { found: u32 },
     Table { name: &'static str, bytes: usize, record: usize },
+    Outside { name: &'static str, index: usize, what: &'static str },
 }
 
 impl fmt::Display for Broken {
@@ -199,35 +204,52 @@ impl fmt::Display for Broken {
             }
             Broken::Table { name, bytes, record } => write!(
                 out,
-                "its table of {name} has {bytes} bytes, which is no whole number of records of \
-                 {record} bytes at their alignment"
+                "its table of {name} has {} bytes, which is no whole number of records of \
+                 {record} bytes at their alignment inside the module",
+                bytes.cast_signed()
             ),
+            Broken::Outside { name, index, what } => {
+                write!(out, "record {index} of its table of {name} has {what} outside the module")
+            }
         }
     }
 }
 
 impl Header {
-    /// The tables between the bounds.
-    pub(crate) fn tables(&'static self) -> Result<Tables, Broken> {
+    /// The tables between the bounds, whose records stay inside the module: `loaded` are its
+    /// segments, `texts` those with code.
+    pub(crate) fn tables(
+        &'static self,
+        loaded: &[Range<usize>],
+        texts: &[KnownText],
+    ) -> Result<Tables, Broken> {
         if self.layout != LAYOUT || self.size as usize != size_of::<Header>() - 4 {
             return Err(Broken::Layout { found: self.layout });
         }
         let [variables, sites, comparisons, tests] = &self.bounds;
-        Ok(Tables {
-            variables: table(variables, "variables")?,
-            sites: table(sites, "sites")?,
-            comparisons: table(comparisons, "comparisons")?,
-            tests: table(tests, "tests")?,
-        })
+        let tables = Tables {
+            variables: table(variables, "variables", loaded)?,
+            sites: table(sites, "sites", loaded)?,
+            comparisons: table(comparisons, "comparisons", loaded)?,
+            tests: table(tests, "tests", loaded)?,
+        };
+        tables.check(loaded, texts)?;
+        Ok(tables)
     }
 }
 
 /// The only place where section bounds become a slice.
-fn table<R>([start, end]: &'static [i32; 2], name: &'static str) -> Result<&'static [R], Broken> {
+fn table<R>(
+    [start, end]: &'static [i32; 2],
+    name: &'static str,
+    loaded: &[Range<usize>],
+) -> Result<&'static [R], Broken> {
     let (start, end) = (resolve(start), resolve(end));
     let record = size_of::<R>();
     let bytes = end.wrapping_sub(start);
-    if end < start || !bytes.is_multiple_of(record) || !start.is_multiple_of(align_of::<R>()) {
+    let is_inside = loaded.iter().any(|segment| segment.start <= start && end <= segment.end);
+    let is_whole = bytes.is_multiple_of(record) && start.is_multiple_of(align_of::<R>());
+    if end < start || !is_inside || !is_whole {
         return Err(Broken::Table { name, bytes, record });
     }
     // SAFETY: R1, R2; any bytes are valid in the fields of a record.
@@ -238,10 +260,68 @@ fn table<R>([start, end]: &'static [i32; 2], name: &'static str) -> Result<&'sta
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SiteIndex(u32);
 
+impl SiteIndex {
+    /// The name of its table and its index there.
+    fn place(self) -> (&'static str, usize) {
+        let name = ["sites", "comparisons", "tests", ""][(self.0 >> TABLE_SHIFT) as usize];
+        (name, (self.0 & INDEX_MASK) as usize)
+    }
+}
+
 const TABLE_SHIFT: u32 = 30;
 const INDEX_MASK: u32 = (1 << TABLE_SHIFT) - 1;
 
 impl Tables {
+    /// Whether these are the same tables.
+    pub(crate) fn are(&self, other: &Tables) -> bool {
+        self.variables.as_ptr() == other.variables.as_ptr()
+    }
+
+    /// Looks whether every record refers to its own module, so that following it is sound.
+    fn check(&self, loaded: &[Range<usize>], texts: &[KnownText]) -> Result<(), Broken> {
+        let is_slot = |field: &i32| {
+            let slot = resolve(field) & !3;
+            slot.is_multiple_of(align_of::<usize>())
+                && loaded
+                    .iter()
+                    .any(|one| one.start <= slot && slot + size_of::<usize>() <= one.end)
+        };
+        let outside = |name, index, what| Err(Broken::Outside { name, index, what });
+        for (index, record) in self.variables.iter().enumerate() {
+            if record.variable != 0 && !is_slot(&record.variable) {
+                return outside("variables", index, "its variable");
+            }
+        }
+        // Most often all of them are in one text.
+        let mut text = KnownText { start: 0, end: 0 };
+        let mut is_code = |address: usize| {
+            if !(text.start..text.end).contains(&address) {
+                let home = texts.iter().find(|one| (one.start..one.end).contains(&address));
+                text = *home.unwrap_or(&text);
+            }
+            (text.start..text.end).contains(&address)
+        };
+        for (index, record) in self.records() {
+            if record.variable == 0 {
+                continue;
+            }
+            let (name, place) = index.place();
+            if !is_slot(&record.variable) {
+                return outside(name, place, "its variable");
+            }
+            if !is_code(record.code()) {
+                return outside(name, place, "its code");
+            }
+            if record.kind() != VALUE && !is_code(record.target()) {
+                return outside(name, place, "its target");
+            }
+            if Self::is_test(index) && !is_code(resolve(&self.tests[place].test)) {
+                return outside(name, place, "its test");
+            }
+        }
+        Ok(())
+    }
+
     /// The site records of all tables, in order.
     fn records(&self) -> impl Iterator<Item = (SiteIndex, &'static SiteRecord)> + use<> {
         let number =

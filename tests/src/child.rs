@@ -2,7 +2,8 @@
 //!
 //! The test program runs itself again with a scenario's name in the environment. A constructor
 //! that stands behind ours in `.init_array` carries the scenario out and ends the process, before
-//! the test harness makes its threads.
+//! the test harness makes its threads. Where the kernel cannot run the program itself, the
+//! environment variable `IMMEDIATE_TEST_RUNNER` holds the words of the command that does.
 
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
@@ -52,6 +53,26 @@ pub fn start(scenarios: &[(&str, fn())]) {
     std::process::exit(code);
 }
 
+/// The command that runs this program again.
+///
+/// # Panics
+///
+/// If the path of the program is not known.
+#[must_use]
+pub fn again() -> Command {
+    let program = std::env::current_exe().expect("the path of this program");
+    let runner = std::env::var("IMMEDIATE_TEST_RUNNER").unwrap_or_default();
+    let mut words = runner.split_whitespace();
+    match words.next() {
+        None => Command::new(program),
+        Some(emulator) => {
+            let mut command = Command::new(emulator);
+            command.args(words).arg(program);
+            command
+        }
+    }
+}
+
 /// Runs a scenario of this test program to its end, with additions to the environment.
 ///
 /// # Panics
@@ -59,8 +80,7 @@ pub fn start(scenarios: &[(&str, fn())]) {
 /// If it does not end in time; it is killed first.
 #[must_use]
 pub fn run(scenario: &str, environment: &[(&str, &str)]) -> Ended {
-    let program = std::env::current_exe().expect("the path of this program");
-    let mut child = Command::new(program)
+    let mut child = again()
         .env(SCENARIO, scenario)
         .envs(environment.iter().copied())
         .stdin(Stdio::null())

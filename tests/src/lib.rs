@@ -2,6 +2,7 @@
 
 pub mod alternate_stack;
 pub mod child;
+pub mod library;
 pub mod maps;
 pub mod scatter;
 pub mod seccomp;

@@ -4,10 +4,69 @@
 //! below. A value of which some bytes are of one generation and some of the next has bytes of both
 //! parities. Eight bytes hold the generation twice.
 
+// The types differ from target to target.
+#![allow(clippy::useless_conversion)]
+
 /// Generations that four bytes can tell apart.
 pub const GENERATIONS: u64 = 1 << 28;
 
 const PARITIES: u64 = 0x8080_8080_8080_8080;
+
+cfg_select! {
+    target_arch = "x86" => {
+        /// The widest number whose reads are sites on this target.
+        pub type Wide = u32;
+        /// One that is narrower, if there are two with sites and bytes enough.
+        pub type Narrow = u32;
+    }
+    any(target_arch = "powerpc", target_arch = "powerpc64") => {
+        /// The widest number whose reads are sites on this target.
+        pub type Wide = u16;
+        /// One that is narrower, if there are two with sites and bytes enough.
+        pub type Narrow = u16;
+    }
+    _ => {
+        /// The widest number whose reads are sites on this target.
+        pub type Wide = u64;
+        /// One that is narrower, if there are two with sites and bytes enough.
+        pub type Narrow = u32;
+    }
+}
+
+/// Generations that a [`Wide`] and a [`Narrow`] can tell apart.
+pub const WIDE_GENERATIONS: u64 = if size_of::<Wide>() == 2 { 1 << 14 } else { GENERATIONS };
+
+/// The value of a generation.
+#[must_use]
+pub fn scatter_wide(generation: u64) -> Wide {
+    scatter64(generation) as Wide
+}
+
+/// The generation of a value, unless it is a mixture.
+#[must_use]
+pub fn gather_wide(value: Wide) -> Option<u64> {
+    let generation = gather_low(value.into());
+    (scatter_wide(generation) == value).then_some(generation)
+}
+
+/// The value of a generation.
+#[must_use]
+pub fn scatter_narrow(generation: u64) -> Narrow {
+    scatter64(generation) as Narrow
+}
+
+/// The generation of a value, unless it is a mixture.
+#[must_use]
+pub fn gather_narrow(value: Narrow) -> Option<u64> {
+    let generation = gather_low(value.into());
+    (scatter_narrow(generation) == value).then_some(generation)
+}
+
+/// The generation in the lowest four bytes.
+fn gather_low(value: u64) -> u64 {
+    let digit = |place: u32| ((value >> (8 * place)) & 0x7f) << (7 * place);
+    digit(0) | digit(1) | digit(2) | digit(3)
+}
 
 /// The value of a generation in eight bytes.
 #[must_use]
@@ -39,8 +98,7 @@ pub fn scatter8(generation: u64) -> u8 {
 /// The generation of a value, unless it is a mixture.
 #[must_use]
 pub fn gather64(value: u64) -> Option<u64> {
-    let digit = |place: u32| ((value >> (8 * place)) & 0x7f) << (7 * place);
-    let generation = digit(0) | digit(1) | digit(2) | digit(3);
+    let generation = gather_low(value);
     (scatter64(generation) == value).then_some(generation)
 }
 

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::SeqCst};
 
 use immediate::{Batch, Error, Immediate, Protocol, Reason, Refusal, Rejected};
 use immediate::{immediate, immediate_if, immediate_read};
-use immediate_tests::scatter::{gather64, scatter64};
+use immediate_tests::scatter::{Wide, gather_wide, scatter_wide};
 use immediate_tests::{child, signals};
 
 #[immediate]
-static WIDE: Immediate<u64> = Immediate::new(0);
+static WIDE: Immediate<Wide> = Immediate::new(0);
 #[immediate]
 static ODD: Immediate<bool> = Immediate::new(false);
 
@@ -23,13 +23,13 @@ const SETS: u64 = 2_000;
 static READS: AtomicU64 = AtomicU64::new(0);
 
 fn set(generation: u64) -> Result<(), Error> {
-    Batch::new().set(&WIDE, scatter64(generation)).set(&ODD, generation % 2 == 1).apply()
+    Batch::new().set(&WIDE, scatter_wide(generation)).set(&ODD, generation % 2 == 1).apply()
 }
 
 fn read_until(stop: &AtomicBool) {
     let mut last = 0;
     while !stop.load(SeqCst) {
-        let generation = gather64(immediate_read!(WIDE)).expect("no mixture");
+        let generation = gather_wide(immediate_read!(WIDE)).expect("no mixture");
         assert!(generation >= last, "{generation} after {last}");
         std::hint::black_box(immediate_if!(ODD));
         last = generation;
@@ -50,7 +50,7 @@ fn set_without_traps(thread: i32) {
         match set(generation) {
             Ok(()) => {
                 succeeded += 1;
-                assert_eq!(immediate_read!(WIDE), scatter64(generation));
+                assert_eq!(immediate_read!(WIDE), scatter_wide(generation));
             }
             Err(error) => {
                 let Error::Refused(Refusal::NoProtocol(rejected)) = &error else {
@@ -108,7 +108,7 @@ fn worker_blocks() {
     });
     // With that thread gone every protocol is open again.
     set(SETS + 1).expect("no thread blocks signals");
-    assert_eq!(immediate_read!(WIDE), scatter64(SETS + 1));
+    assert_eq!(immediate_read!(WIDE), scatter_wide(SETS + 1));
     println!("{} reads", READS.load(SeqCst));
 }
 
@@ -139,7 +139,7 @@ fn with_action(action: libc::sighandler_t) {
         }
         stop.store(true, SeqCst);
     });
-    assert_eq!(immediate_read!(WIDE), scatter64(SETS));
+    assert_eq!(immediate_read!(WIDE), scatter_wide(SETS));
     if immediate_tests::has_sites() {
         assert_eq!(immediate::status().last.expect("code was changed").protocol, Protocol::Int3);
     }

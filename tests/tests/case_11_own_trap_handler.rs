@@ -6,16 +6,18 @@
 //! CASES 11 (seen in bugsnag-js, issue 1527; libdatadog, issue 374).
 
 #![allow(unsafe_code)]
+// The width of the variable differs from target to target.
+#![allow(clippy::useless_conversion)]
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
 use immediate::{Batch, Error, Immediate, Protocol, Reason, Refusal};
 use immediate::{immediate, immediate_if, immediate_read};
-use immediate_tests::scatter::{gather64, scatter64};
+use immediate_tests::scatter::{Wide, gather_wide, scatter_wide};
 use immediate_tests::{child, maps, signals};
 
 #[immediate]
-static WIDE: Immediate<u64> = Immediate::new(0);
+static WIDE: Immediate<Wide> = Immediate::new(0);
 #[immediate]
 static ODD: Immediate<bool> = Immediate::new(false);
 
@@ -47,7 +49,7 @@ fn note(signal: libc::c_int) {
     };
     BLOCKED.store(blocked == 1, SeqCst);
     // A site in this handler is read like any other.
-    SITE.store(immediate_read!(WIDE), SeqCst);
+    SITE.store(immediate_read!(WIDE).into(), SeqCst);
     OWN.fetch_add(1, SeqCst);
 }
 
@@ -67,7 +69,7 @@ extern "C" fn plain(signal: libc::c_int) {
 }
 
 fn set(generation: u64) -> Result<(), Error> {
-    Batch::new().set(&WIDE, scatter64(generation)).set(&ODD, generation % 2 == 1).apply()
+    Batch::new().set(&WIDE, scatter_wide(generation)).set(&ODD, generation % 2 == 1).apply()
 }
 
 /// Runs `body` while two threads read.
@@ -78,7 +80,7 @@ fn among_readers(body: impl FnOnce() + std::panic::UnwindSafe) {
             scope.spawn(move || {
                 let mut last = 0;
                 while !stop.load(SeqCst) {
-                    let generation = gather64(immediate_read!(WIDE)).expect("no mixture");
+                    let generation = gather_wide(immediate_read!(WIDE)).expect("no mixture");
                     assert!(generation >= last, "{generation} after {last}");
                     std::hint::black_box(immediate_if!(ODD));
                     last = generation;
@@ -110,7 +112,7 @@ fn every_reader_goes_on(times: u64) {
 fn genuine_trap() {
     cfg_select! {
         // SAFETY: a handler takes it, or the process ends.
-        target_arch = "x86_64" => unsafe { std::arch::asm!("int3", options(nostack)) },
+        any(target_arch = "x86_64", target_arch = "x86") => unsafe { std::arch::asm!("int3", options(nostack)) },
         // SAFETY: as above.
         _ => unsafe { libc::raise(libc::SIGTRAP); },
     }
@@ -141,12 +143,12 @@ fn installed_before() {
             genuine_trap();
             assert_eq!(OWN.load(SeqCst), round);
             assert_eq!(SIGNAL.load(SeqCst), libc::SIGTRAP);
-            if cfg!(target_arch = "x86_64") {
+            if cfg!(any(target_arch = "x86_64", target_arch = "x86")) {
                 // What the kernel says of an `int3` (signal(7), SI_KERNEL).
                 assert_eq!(CODE.load(SeqCst), libc::SI_KERNEL);
             }
             assert!(BLOCKED.load(SeqCst), "its own mask is in force while it runs");
-            assert_eq!(SITE.load(SeqCst), immediate_read!(WIDE));
+            assert_eq!(SITE.load(SeqCst), u64::from(immediate_read!(WIDE)));
             set(SETS + round).expect("a trap of the program's changes nothing");
         }
         signals::mask(libc::SIG_BLOCK, &signals::set_of(&[]));
@@ -215,7 +217,7 @@ fn installed_after() {
         let before = WIDE.get();
         for generation in SETS + 1..2 * SETS {
             match set(generation) {
-                Ok(()) => assert_eq!(immediate_read!(WIDE), scatter64(generation)),
+                Ok(()) => assert_eq!(immediate_read!(WIDE), scatter_wide(generation)),
                 Err(Error::Refused(Refusal::NoProtocol(_))) => assert_eq!(WIDE.get(), before),
                 Err(other) => panic!("{other}"),
             }

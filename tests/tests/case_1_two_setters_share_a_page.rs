@@ -7,22 +7,22 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
 use immediate::{Immediate, immediate, immediate_read};
-use immediate_tests::scatter::{gather64, scatter64};
+use immediate_tests::scatter::{WIDE_GENERATIONS, Wide, gather_wide, scatter_wide};
 use immediate_tests::torture::Bound;
 use immediate_tests::{has_sites, maps};
 
 #[immediate]
-static LEFT: Immediate<u64> = Immediate::new(0);
+static LEFT: Immediate<Wide> = Immediate::new(0);
 #[immediate]
-static RIGHT: Immediate<u64> = Immediate::new(0);
+static RIGHT: Immediate<Wide> = Immediate::new(0);
 
 /// Four sites in turn: wherever a page may end between them, two neighbours share one.
 #[inline(never)]
-fn read_both() -> [u64; 2] {
+fn read_both() -> [Wide; 2] {
     let first = [immediate_read!(LEFT), immediate_read!(RIGHT)];
     let second = [immediate_read!(LEFT), immediate_read!(RIGHT)];
     for (first, second) in first.into_iter().zip(second) {
-        assert!(gather64(first) <= gather64(second), "{first:#x}, then {second:#x}");
+        assert!(gather_wide(first) <= gather_wide(second), "{first:#x}, then {second:#x}");
     }
     second
 }
@@ -36,7 +36,7 @@ fn the_page_ends_as_it_began() {
         assert!(left.iter().any(|one| right.iter().any(|other| page(one) == page(other))));
         maps::assert_text_is_read_only(left[0]);
     }
-    let bound = Bound::new(50_000, 15);
+    let bound = Bound::new(50_000.min(WIDE_GENERATIONS - 1), 15);
     let (deadline, stop) = (bound.deadline(), AtomicBool::new(false));
     let (sets, reads) = (AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
@@ -46,10 +46,10 @@ fn the_page_ends_as_it_began() {
                 let mut generation = 0;
                 while generation < bound.updates && std::time::Instant::now() < deadline {
                     generation += 1;
-                    variable.set(scatter64(generation)).expect("every thread can trap");
+                    variable.set(scatter_wide(generation)).expect("every thread can trap");
                     // Nobody else sets this one.
                     let index = usize::from(std::ptr::eq(variable, &RIGHT));
-                    assert_eq!(gather64(read_both()[index]), Some(generation));
+                    assert_eq!(gather_wide(read_both()[index]), Some(generation));
                     sets.fetch_add(1, SeqCst);
                 }
             })
@@ -59,7 +59,7 @@ fn the_page_ends_as_it_began() {
                 let mut last = [0; 2];
                 while !stop.load(SeqCst) {
                     for (value, last) in read_both().into_iter().zip(&mut last) {
-                        let generation = gather64(value).expect("no mixture");
+                        let generation = gather_wide(value).expect("no mixture");
                         assert!(generation >= *last, "{generation} after {last}");
                         *last = generation;
                     }

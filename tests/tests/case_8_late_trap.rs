@@ -17,23 +17,23 @@ use std::time::{Duration, Instant};
 use immediate::{Batch, Config, Error, Immediate, Protocol};
 use immediate::{immediate, immediate_if, immediate_read};
 use immediate_tests::alternate_stack::AlternateStack;
-use immediate_tests::scatter::{gather64, scatter64};
+use immediate_tests::scatter::{WIDE_GENERATIONS, Wide, gather_wide, scatter_wide};
 use immediate_tests::signals::{self, Handler, Targets};
 use immediate_tests::torture::{self, Bound};
 use immediate_tests::{child, maps};
 
 #[immediate]
-static WIDE: Immediate<u64> = Immediate::new(0);
+static WIDE: Immediate<Wide> = Immediate::new(0);
 #[immediate]
 static ODD: Immediate<bool> = Immediate::new(false);
 
 #[inline(never)]
-fn read() -> (u64, bool) {
+fn read() -> (Wide, bool) {
     (immediate_read!(WIDE), immediate_if!(ODD))
 }
 
 fn set(generation: u64) -> Result<(), Error> {
-    Batch::new().set(&WIDE, scatter64(generation)).set(&ODD, generation % 2 == 1).apply()
+    Batch::new().set(&WIDE, scatter_wide(generation)).set(&ODD, generation % 2 == 1).apply()
 }
 
 static SETS: AtomicU64 = AtomicU64::new(0);
@@ -76,6 +76,14 @@ cfg_select! {
             &mut context.uc_mcontext.gregs[libc::REG_RIP as usize]
         }
     }
+    target_arch = "x86" => {
+        fn stack_pointer(context: &libc::ucontext_t) -> usize {
+            context.uc_mcontext.gregs[libc::REG_ESP as usize] as usize
+        }
+        fn counter(context: &mut libc::ucontext_t) -> &mut libc::greg_t {
+            &mut context.uc_mcontext.gregs[libc::REG_EIP as usize]
+        }
+    }
     _ => {
         fn stack_pointer(_: &libc::ucontext_t) -> usize { 0 }
         fn counter(_: &mut libc::ucontext_t) -> &mut i64 { unreachable!("no traps here") }
@@ -103,12 +111,12 @@ fn threads_are_held() {
                 let _ = &stack;
                 WAS_HELD.set(false);
                 let (value, _) = read();
-                let generation = gather64(value).expect("no mixture");
+                let generation = gather_wide(value).expect("no mixture");
                 assert!(generation >= last, "{generation} after {last}");
                 last = generation;
             }
         };
-        let bound = Bound::new(1_000_000, 20);
+        let bound = Bound::new(1_000_000.min(WIDE_GENERATIONS - 1), 20);
         let deadline = bound.deadline() - Duration::from_secs(1);
         torture::run("held traps", bound, 2, reader, |generation| {
             let last = generation == bound.updates || Instant::now() > deadline;
@@ -181,7 +189,7 @@ fn handler_is_called() {
         assert_eq!(trap(elsewhere), (elsewhere, true));
         assert_eq!(trap(0), (0, true));
         assert_eq!(trap(1), (1, true));
-        assert_eq!(read(), (scatter64(generation), generation % 2 == 1));
+        assert_eq!(read(), (scatter_wide(generation), generation % 2 == 1));
     }
     // A breakpoint that somebody else put on a site while no batch is under way is his.
     for site in &sites {
@@ -197,7 +205,7 @@ fn handler_is_called() {
         unsafe { maps::overwrite(*site, &[original]) };
     }
     set(3).expect("repaired");
-    assert_eq!(read(), (scatter64(3), true));
+    assert_eq!(read(), (scatter_wide(3), true));
 }
 
 #[test]

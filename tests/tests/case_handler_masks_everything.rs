@@ -4,6 +4,8 @@
 //! CASES 10 (criu, issue 1482), for handlers.
 
 #![allow(unsafe_code)]
+// The width of the variable differs from target to target.
+#![allow(clippy::useless_conversion)]
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
@@ -11,12 +13,13 @@ use std::time::Duration;
 use immediate::{
     Config, Error, Immediate, Protocol, Reason, Refusal, immediate, immediate_if, immediate_read,
 };
+use immediate_tests::scatter::Wide;
 use immediate_tests::signals::{self, Targets};
 use immediate_tests::torture::{self, Bound};
 use immediate_tests::{child, maps};
 
 #[immediate]
-static VALUE: Immediate<u64> = Immediate::new(0);
+static VALUE: Immediate<Wide> = Immediate::new(0);
 #[immediate]
 static SWITCH: Immediate<bool> = Immediate::new(false);
 
@@ -28,7 +31,7 @@ static HANDLED: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
     for _ in 0..20 {
-        SUM.fetch_add(immediate_read!(VALUE) + u64::from(immediate_if!(SWITCH)), SeqCst);
+        SUM.fetch_add(u64::from(immediate_read!(VALUE)) + u64::from(immediate_if!(SWITCH)), SeqCst);
     }
     HANDLED.fetch_add(1, SeqCst);
 }
@@ -36,7 +39,10 @@ extern "C" fn handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_v
 immediate_tests::scenarios!(by_choice, forced, forced_real_time, forced_alone);
 
 fn set(generation: u64) -> Result<(), Error> {
-    immediate::Batch::new().set(&VALUE, generation).set(&SWITCH, generation % 2 == 1).apply()
+    immediate::Batch::new()
+        .set(&VALUE, generation as Wide)
+        .set(&SWITCH, generation % 2 == 1)
+        .apply()
 }
 
 /// Sets while readers and this thread are struck; gives how many sets succeeded.
@@ -47,7 +53,7 @@ fn storm(signal: libc::c_int) -> u64 {
     signals::storm(&targets, signal, PAUSE, || {
         let reader = |_| {
             targets.add_own();
-            || assert!(immediate_read!(VALUE) < u64::MAX)
+            || assert!(immediate_read!(VALUE) < Wide::MAX)
         };
         // Real-time signals queue up and are handled to the last.
         let updates = if signal < libc::SIGRTMIN() { 2_000 } else { 100 };

@@ -7,12 +7,13 @@
 #![allow(unsafe_code)]
 
 use immediate::{Batch, Error, Immediate, immediate, immediate_if, immediate_read};
+use immediate_tests::scatter::Wide;
 use immediate_tests::{child, maps};
 
 #[immediate]
 static BEFORE: Immediate<u32> = Immediate::new(10);
 #[immediate]
-static VICTIM: Immediate<u64> = Immediate::new(20);
+static VICTIM: Immediate<Wide> = Immediate::new(20);
 #[immediate]
 static SWITCH: Immediate<bool> = Immediate::new(false);
 #[immediate]
@@ -21,7 +22,7 @@ static AFTER: Immediate<u8> = Immediate::new(30);
 #[immediate]
 static WITHOUT_SITES: Immediate<i64> = Immediate::new(40);
 
-type Values = (u32, u64, bool, u8, i64);
+type Values = (u32, Wide, bool, u8, i64);
 
 const OLD: Values = (10, 20, false, 30, 40);
 const NEW: Values = (11, 21, true, 31, 41);
@@ -49,6 +50,21 @@ fn batch(values: Values) -> Batch<'static> {
         .set(&VICTIM, values.1)
         .set(&SWITCH, values.2)
         .set(&AFTER, values.3)
+}
+
+// Places in a site, and what is wrong there: the opcode (behind the prefix, if any), then bytes of the
+// immediate; the opcode of the branch, then of a displacement; the opcode of a narrow move.
+cfg_select! {
+    target_arch = "x86" => {
+        const SPOIL_VALUE: &[(usize, u8)] = &[(0, 0x40), (1, 0x01), (4, 0x80)];
+        const SPOIL_BRANCH: &[(usize, u8)] = &[(0, 0x10), (4, 0x01)];
+        const SPOIL_BYTE: &[(usize, u8)] = &[(0, 0x08)];
+    }
+    _ => {
+        const SPOIL_VALUE: &[(usize, u8)] = &[(1, 0x40), (2, 0x01), (9, 0x80)];
+        const SPOIL_BRANCH: &[(usize, u8)] = &[(0, 0x10), (4, 0x01)];
+        const SPOIL_BYTE: &[(usize, u8)] = &[(0, 0x08)];
+    }
 }
 
 /// The code of every site of this program.
@@ -137,12 +153,10 @@ fn an_error_changes_nothing() {
     if immediate_tests::has_sites() {
         let text = maps::sites_of(VICTIM.name())[0];
         maps::assert_text_is_read_only(text);
-        // The opcode behind the prefix, and a byte of the immediate.
-        refuses_spoilt_sites(VICTIM.name(), &[(1, 0x40), (2, 0x01), (9, 0x80)]);
-        // The opcode, then a displacement.
-        refuses_spoilt_sites(SWITCH.name(), &[(0, 0x10), (4, 0x01)]);
+        refuses_spoilt_sites(VICTIM.name(), SPOIL_VALUE);
+        refuses_spoilt_sites(SWITCH.name(), SPOIL_BRANCH);
         // The last in the batch: others had been looked at before.
-        refuses_spoilt_sites(AFTER.name(), &[(0, 0x08)]);
+        refuses_spoilt_sites(AFTER.name(), SPOIL_BYTE);
         maps::assert_text_is_read_only(text);
     }
 }

@@ -22,12 +22,15 @@
 //! `variable_record!`, and `select!`, which tells the crate `immediate` whether there are any. A
 //! template and its encoder share one length constant.
 
+pub mod i386;
 pub mod plain;
+mod x86;
 pub mod x86_64;
 
 // The one place where a target is chosen: a line each.
 cfg_select! {
     all(target_arch = "x86_64", target_pointer_width = "64", target_os = "linux") => { pub use x86_64 as native; }
+    all(target_arch = "x86", target_os = "linux") => { pub use i386 as native; }
     _ => { pub use plain as native; }
 }
 

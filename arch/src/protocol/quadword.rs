@@ -116,8 +116,13 @@ pub(crate) fn is_in_manual() -> Result<(), String> {
 
 fn vendor() -> String {
     cfg_select! {
-        target_arch = "x86_64" => {
-            let leaf = std::arch::x86_64::__cpuid(0);
+        any(target_arch = "x86_64", target_arch = "x86") => {
+            #[cfg(target_arch = "x86")]
+            use std::arch::x86::__cpuid;
+            #[cfg(target_arch = "x86_64")]
+            use std::arch::x86_64::__cpuid;
+
+            let leaf = __cpuid(0);
             [leaf.ebx, leaf.edx, leaf.ecx]
                 .iter()
                 .flat_map(|word| word.to_le_bytes())

@@ -117,6 +117,11 @@ fn changed_bytes_give_one_line() {
         return;
     }
     assert!(look(&good, true));
+    let image = Image::parse(&good).expect("not broken yet");
+    let tables = Tables::read(&image).expect("it has tables");
+    let names: Vec<&str> = tables.variables.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["broken.LEVEL", "broken.SWITCH"], "also where symbols are stripped");
+    assert_eq!(check::faults(&image, &tables), [""; 0]);
     let ranges = interesting(&good);
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
     let (mut whole, mut refused) = (0, 0);

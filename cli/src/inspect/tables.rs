@@ -170,10 +170,33 @@ fn reference(image: &Image<'_>, field: u64) -> Result<Option<(String, u32)>, Str
             return Err(format!("its variable would be at {address:#x}, outside the file"));
         }
         Reference::Address(address) => {
-            image.name(address).unwrap_or_else(|| format!("variable at {address:#x}"))
+            let name = declared_name(image, address).or_else(|| image.name(address));
+            name.unwrap_or_else(|| format!("variable at {address:#x}"))
         }
     };
     Ok(Some((name, distance & 3)))
+}
+
+/// The longest name that is believed.
+const LONGEST_NAME: u64 = 4096;
+
+/// The name in the description of a variable (`immediate::descriptor`), also in a stripped file.
+fn declared_name(image: &Image<'_>, variable: u64) -> Option<String> {
+    let address = |field: u64| match image.follow(field)? {
+        Reference::Address(address) => Some(address),
+        Reference::Symbol(_) => None,
+    };
+    let description = address(variable)?;
+    let size = image.number(description.checked_add(4)?)?;
+    if !matches!(size, 1 | 2 | 4 | 8 | 16) {
+        return None;
+    }
+    // Kind, size, flags, line and column, then the name as address and length.
+    let name = description.checked_add(20)?.next_multiple_of(image.width());
+    let length = address(name.checked_add(image.width())?).filter(|one| *one <= LONGEST_NAME)?;
+    let bytes = image.bytes(address(name)?, length as usize)?;
+    let name = std::str::from_utf8(bytes).ok().filter(|name| name.len() as u64 == length)?;
+    Some(name.to_string()).filter(|name| !name.is_empty())
 }
 
 fn variable(image: &Image<'_>, address: u64) -> Result<Option<String>, String> {

@@ -88,18 +88,19 @@ impl Desk {
         Ok(Answer::Set(SetState { set: set.collect(), restored_in_ms: for_ms, micros }))
     }
 
+    /// The variable as it was when it was listed.
     fn describe(&self, variable: &Variable) -> VariableState {
         VariableState {
-            name: variable.name().to_string(),
-            type_name: variable.type_name().to_string(),
-            value: variable.value(),
-            initial: variable.initial().to_string(),
-            sites: variable.site_count(),
-            updates: variable.updates(),
-            module: variable.module(),
+            name: variable.name.clone(),
+            type_name: variable.type_name.clone(),
+            value: variable.value.clone(),
+            initial: variable.initial.clone(),
+            sites: variable.sites,
+            updates: variable.updates,
+            module: variable.module.clone(),
             place: variable.place(),
-            doc: variable.doc().to_string(),
-            shared: variable.is_shared(),
+            doc: variable.doc.clone(),
+            shared: variable.is_shared,
             restored_in_ms: self.temporaries.until(variable).map(|until| {
                 let left = until.saturating_duration_since(Instant::now());
                 u64::try_from(left.as_millis()).unwrap_or(u64::MAX)

@@ -174,7 +174,7 @@ fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // The functions must be there as long as the process is.
-        crate::module::pin(at_exit as extern "C" fn() as *const _);
+        crate::module::stay();
         // SAFETY: functions that live as long as the process. Without memory for the registration
         // the socket stays behind, and the next program that serves removes it.
         unsafe {

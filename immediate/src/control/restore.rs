@@ -27,7 +27,7 @@ impl Temporaries {
     /// Notes what a set did: for a time, or for good.
     pub(super) fn note(&mut self, set: &[Assigned], until: Option<Instant>) {
         for Assigned { variable, old, new } in set {
-            let place = self.0.iter().position(|one| one.variable.id == variable.id);
+            let place = self.0.iter().position(|one| one.variable.place == variable.place);
             let before = place.map(|place| self.0.swap_remove(place));
             let Some(until) = until else { continue };
             // The first old value comes back, unless the program has set the variable since.
@@ -44,7 +44,7 @@ impl Temporaries {
 
     /// When the variable's value comes back.
     pub(super) fn until(&self, variable: &Variable) -> Option<Instant> {
-        self.0.iter().find(|one| one.variable.id == variable.id).map(|one| one.until)
+        self.0.iter().find(|one| one.variable.place == variable.place).map(|one| one.until)
     }
 
     pub(super) fn len(&self) -> usize {

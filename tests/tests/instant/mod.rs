@@ -3,13 +3,15 @@
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use immediate::{Batch, Error, Immediate, immediate, immediate_if, immediate_read};
-use immediate_tests::scatter::{gather32, gather64, scatter32, scatter64};
+use immediate_tests::scatter::{
+    Narrow, WIDE_GENERATIONS, Wide, gather_narrow, gather_wide, scatter_narrow, scatter_wide,
+};
 use immediate_tests::torture::{self, Bound, Random, Window};
 
 #[immediate]
-static WIDE: Immediate<u64> = Immediate::new(0);
+static WIDE: Immediate<Wide> = Immediate::new(0);
 #[immediate]
-static NARROW: Immediate<u32> = Immediate::new(0);
+static NARROW: Immediate<Narrow> = Immediate::new(0);
 #[immediate]
 static ODD: Immediate<bool> = Immediate::new(false);
 
@@ -24,13 +26,14 @@ enum Read {
 
 #[inline(never)]
 fn wide<const SITE: u64>() -> Read {
-    Read::Whole(gather64(std::hint::black_box(immediate_read!(WIDE) ^ SITE) ^ SITE))
+    let site = SITE as Wide;
+    Read::Whole(gather_wide(std::hint::black_box(immediate_read!(WIDE) ^ site) ^ site))
 }
 
 #[inline(never)]
 fn narrow<const SITE: u64>() -> Read {
-    let site = SITE as u32;
-    Read::Whole(gather32(std::hint::black_box(immediate_read!(NARROW) ^ site) ^ site))
+    let site = SITE as Narrow;
+    Read::Whole(gather_narrow(std::hint::black_box(immediate_read!(NARROW) ^ site) ^ site))
 }
 
 #[inline(never)]
@@ -69,8 +72,8 @@ pub(crate) struct Seen {
 /// Sets all variables to a generation.
 pub(crate) fn set(generation: u64) -> Result<(), Error> {
     Batch::new()
-        .set(&WIDE, scatter64(generation))
-        .set(&NARROW, scatter32(generation))
+        .set(&WIDE, scatter_wide(generation))
+        .set(&NARROW, scatter_narrow(generation))
         .set(&ODD, generation % 2 == 1)
         .apply()
 }
@@ -87,7 +90,7 @@ pub(crate) fn read_all() -> Vec<u64> {
 
 /// The backing values.
 #[allow(dead_code)]
-pub(crate) fn backing() -> (u64, u32, bool) {
+pub(crate) fn backing() -> (Wide, Narrow, bool) {
     (WIDE.get(), NARROW.get(), ODD.get())
 }
 
@@ -116,6 +119,7 @@ fn reader(index: usize) -> impl FnMut() {
 
 /// Sets and reads until the bound.
 pub(crate) fn run(name: &str, bound: Bound) -> Seen {
+    let bound = Bound { updates: bound.updates.min(WIDE_GENERATIONS - 1), ..bound };
     torture::run(name, bound, 4, reader, |generation| {
         WINDOW.set(generation, || set(generation).expect("every thread can trap"));
     });

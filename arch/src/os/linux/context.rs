@@ -32,6 +32,29 @@ cfg_select! {
             context.uc_mcontext.gregs[place as usize] = bits.cast_signed();
         }
     }
+    target_arch = "x86" => {
+        /// As for x86-64.
+        const REGISTERS: [libc::c_int; 8] = [
+            libc::REG_EAX, libc::REG_ECX, libc::REG_EDX, libc::REG_EBX,
+            libc::REG_ESP, libc::REG_EBP, libc::REG_ESI, libc::REG_EDI,
+        ];
+
+        /// The program counter.
+        #[must_use]
+        pub fn pc(context: &libc::ucontext_t) -> usize {
+            context.uc_mcontext.gregs[libc::REG_EIP as usize] as usize
+        }
+
+        /// Moves the thread to `pc`.
+        pub fn set_pc(context: &mut libc::ucontext_t, pc: usize) {
+            context.uc_mcontext.gregs[libc::REG_EIP as usize] = pc as libc::greg_t;
+        }
+
+        fn set_register(context: &mut libc::ucontext_t, number: u8, bits: u64) {
+            let place = REGISTERS[usize::from(number & 7)];
+            context.uc_mcontext.gregs[place as usize] = bits as libc::greg_t;
+        }
+    }
     _ => {
         /// The program counter; this target has no traps to look at.
         #[must_use]

@@ -128,6 +128,9 @@ fn serialise() {
             // CPUID serialises (Intel SDM volume 3A, section 9.3).
             std::hint::black_box(std::arch::x86_64::__cpuid(0));
         }
+        target_arch = "x86" => {
+            std::hint::black_box(std::arch::x86::__cpuid(0));
+        }
         _ => {}
     }
 }

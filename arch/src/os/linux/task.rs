@@ -24,6 +24,8 @@ pub(super) struct Status {
     pub(super) blocked: u64,
     /// Those that have a handler, in the whole process.
     pub(super) caught: u64,
+    /// The process that traces it; 0 if none does.
+    pub(super) tracer: i32,
 }
 
 /// `/proc/self/task`, read without allocating.
@@ -167,10 +169,10 @@ pub(super) fn parse_stat(text: &[u8]) -> Option<Stat> {
     Some(Stat { flags, state, blocked })
 }
 
-/// The lines `SigBlk:` and `SigCgt:` of `proc(5)` `status`, hexadecimal digits, from as many pieces
-/// as `read` gives: the line of the groups may be longer than any buffer.
+/// The lines `TracerPid:`, decimal, then `SigBlk:` and `SigCgt:`, hexadecimal, of `proc(5)` `status`,
+/// from as many pieces as `read` gives: the line of the groups may be longer than any buffer.
 fn parse_status(mut read: impl FnMut(&mut [u8]) -> usize) -> Option<Status> {
-    let (mut blocked, mut caught) = (None, None);
+    let (mut blocked, mut caught, mut tracer) = (None, None, None);
     let mut buffer = [0_u8; 2048];
     let mut kept = 0;
     while blocked.is_none() || caught.is_none() {
@@ -184,18 +186,19 @@ fn parse_status(mut read: impl FnMut(&mut [u8]) -> usize) -> Option<Status> {
             continue;
         };
         for line in buffer[..last].split(|byte| *byte == b'\n') {
-            blocked = blocked.or_else(|| signals(line, b"SigBlk:"));
-            caught = caught.or_else(|| signals(line, b"SigCgt:"));
+            tracer = tracer.or_else(|| number(line, b"TracerPid:", 10));
+            blocked = blocked.or_else(|| number(line, b"SigBlk:", 16));
+            caught = caught.or_else(|| number(line, b"SigCgt:", 16));
         }
         buffer.copy_within(last + 1..filled, 0);
         kept = filled - last - 1;
     }
-    Some(Status { blocked: blocked?, caught: caught? })
+    Some(Status { blocked: blocked?, caught: caught?, tracer: tracer.unwrap_or(0) as i32 })
 }
 
-fn signals(line: &[u8], name: &[u8]) -> Option<u64> {
+fn number(line: &[u8], name: &[u8], radix: u32) -> Option<u64> {
     let digits = line.strip_prefix(name)?;
-    u64::from_str_radix(std::str::from_utf8(digits).ok()?.trim(), 16).ok()
+    u64::from_str_radix(std::str::from_utf8(digits).ok()?.trim(), radix).ok()
 }
 
 #[cfg(test)]
@@ -222,15 +225,15 @@ mod tests {
                 rest = &rest[length..];
                 length
             })
-            .map(|status| (status.blocked, status.caught))
+            .map(|status| (status.blocked, status.caught, status.tracer))
         };
         let groups = "1234567890 ".repeat(1000);
         let text = format!(
-            "Name:\tx\nGroups:\t{groups}\nSigPnd:\t0000\nSigBlk:\tfffffffe7ffbfeff\nSigIgn:\t00\n\
+            "Name:\tx\nTracerPid:\t420\nGroups:\t{groups}\nSigPnd:\t0000\nSigBlk:\tfffffffe7ffbfeff\nSigIgn:\t00\n\
              SigCgt:\t0a\nCapInh:\t0\n"
         );
         for piece in [1, 7, 100, 2048, usize::MAX] {
-            assert_eq!(read(text.as_bytes(), piece), Some((0xffff_fffe_7ffb_feff, 0xa)), "{piece}");
+            assert_eq!(read(text.as_bytes(), piece), Some((0xffff_fffe_7ffb_feff, 0xa, 420)), "{piece}");
         }
         assert_eq!(read(b"SigBlk:\t00\nSigIgn:\t00\n", 64), None);
     }

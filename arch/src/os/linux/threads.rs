@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::task::{Directory, KERNEL_WORKER, parse_stat};
-use super::{Failure, action_of, own_id, stop};
+use super::{Failure, action_of, barrier, own_id, stop};
 use crate::status::Reason;
 
 /// libc blocks all signals for moments, while it creates a thread; a block that lasts longer than
@@ -27,17 +27,40 @@ static BLOCKED_BEFORE: AtomicI32 = AtomicI32::new(0);
 /// How long a thread may stay inside the C library with its signals blocked.
 const LIBC_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Whether the calling thread is the only one of the process.
+/// Whether the calling thread is the only one of the process, and no other process runs in its
+/// memory.
 ///
 /// `false` also where that cannot be known. The kernel counts the threads in the links of
 /// `/proc/self/task` (`proc_task_getattr`): two, and one a thread.
 #[must_use]
 pub fn is_alone() -> bool {
-    Failure::due("stat(/proc/self/task)").is_ok()
-        && std::fs::metadata("/proc/self/task").is_ok_and(|task| task.nlink() == 3)
+    if Failure::due("stat(/proc/self/task)").is_err() {
+        return false;
+    }
+    match std::fs::metadata("/proc/self/task") {
+        Ok(task) => task.nlink() == 3 && shares_memory() != Some(true),
+        Err(_) => shares_memory() == Some(false),
+    }
 }
 
-/// Looks whether every thread can take a SIGTRAP, now and in every handler.
+/// Whether another thread, or a process made by `vfork` or `clone(CLONE_VM)`, uses this memory;
+/// `None` where that is not told.
+///
+/// `unshare(CLONE_VM)` is documented to fail with `EINVAL` if so, and to do nothing if not. It is not
+/// tried under a filter, which may kill who makes an unusual call.
+fn shares_memory() -> Option<bool> {
+    if barrier::surroundings().is_filtered() {
+        return None;
+    }
+    // SAFETY: takes a number, and changes nothing (`unshare(2)`).
+    match unsafe { libc::unshare(libc::CLONE_VM) } {
+        0 => Some(false),
+        _ => (Failure::last("unshare").errno == libc::EINVAL).then_some(true),
+    }
+}
+
+/// Looks whether every thread can take a SIGTRAP, now and in every handler; gives the process that
+/// traces this one, if one does.
 ///
 /// A thread that blocks it is waited for, since it may do so for a moment; in a `hurry` not the one
 /// that has been waited for in vain before.
@@ -45,7 +68,7 @@ pub fn is_alone() -> bool {
 /// # Errors
 ///
 /// The first reason found why not, or why it cannot be known.
-pub fn can_all_trap(hurry: bool) -> Result<(), Reason> {
+pub fn can_all_trap(hurry: bool) -> Result<Option<i32>, Reason> {
     let own = own_id();
     if own_mask() & trap_bit() != 0 {
         return Err(Reason::ThreadBlocksTrap { thread: own });
@@ -56,19 +79,20 @@ pub fn can_all_trap(hurry: bool) -> Result<(), Reason> {
     directory.list(&mut buffer, |thread| threads.push(thread)).map_err(Reason::Failed)?;
     // The handlers are those of the process: one thread's `status` tells them, and costs twice as
     // much as `stat`. Where none tells, each signal may have a handler.
-    let mut caught = None;
+    let (mut caught, mut tracer) = (None, 0);
     for thread in threads.into_iter().filter(|thread| *thread != own) {
         if caught.is_none() {
             Failure::due("read(/proc/self/task/status)").map_err(Reason::Failed)?;
             let status = directory.status(thread);
             if let Some(status) = status.filter(|status| status.blocked & trap_bit() == 0) {
-                caught = Some(status.caught);
+                (caught, tracer) = (Some(status.caught), status.tracer);
                 continue;
             }
         }
         settle(&directory, thread, hurry)?;
     }
-    can_trap_in_handlers(caught.unwrap_or(u64::MAX))
+    can_trap_in_handlers(caught.unwrap_or(u64::MAX))?;
+    Ok((tracer != 0).then_some(tracer))
 }
 
 /// Waits until a thread can trap, if it blocks SIGTRAP only for a moment.
