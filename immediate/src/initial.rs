@@ -11,6 +11,7 @@ use crate::batch::Change;
 use crate::error::Error;
 use crate::module::report;
 use crate::registry::{Entry, Registry};
+use crate::similar::similar;
 use crate::variable::Untyped;
 
 static ASSIGNMENTS: OnceLock<Vec<(String, String)>> = OnceLock::new();
@@ -110,26 +111,9 @@ pub(crate) fn assign(entry: &Entry, text: &str) -> Result<Change<'static>, Error
     }
 }
 
-/// How many names an error lists when none is similar.
-const LISTED: usize = 8;
-
 /// The error for a name that no variable has, with names that are similar.
 pub(crate) fn unknown<'a>(known: impl Iterator<Item = &'a str>, name: &str) -> Error {
-    let last = |path: &str| path.rsplit("::").next().unwrap_or(path).to_ascii_lowercase();
-    let mut names: Vec<&str> = known.collect();
-    names.sort_unstable();
-    let mut similar: Vec<String> = names
-        .iter()
-        .filter(|known| last(known) == last(name) || known.eq_ignore_ascii_case(name))
-        .map(ToString::to_string)
-        .collect();
-    if similar.is_empty() {
-        similar = names.iter().take(LISTED).map(ToString::to_string).collect();
-        if names.len() > LISTED {
-            similar.push(format!("one of {} others", names.len() - LISTED));
-        }
-    }
-    Error::UnknownName { name: name.to_string(), similar }
+    Error::UnknownName { name: name.to_string(), similar: similar(known.collect(), name) }
 }
 
 #[cfg(test)]

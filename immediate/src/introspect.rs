@@ -34,7 +34,7 @@ pub struct Variable {
 }
 
 impl Variable {
-    fn new(registry: &Registry, id: EntryId, entry: &Entry) -> Self {
+    pub(crate) fn new(registry: &Registry, id: EntryId, entry: &Entry) -> Self {
         let descriptor = entry.descriptor;
         let Place { file, line, column } = descriptor.place();
         let module = entry.module.and_then(|place| registry.module(place));
@@ -70,7 +70,7 @@ impl Variable {
     }
 
     /// Whether it is the same declaration, or a shared variable of the same name.
-    fn is(&self, now: &Variable) -> bool {
+    pub(crate) fn is(&self, now: &Variable) -> bool {
         now.name == self.name
             && now.type_name == self.type_name
             && (self.is_shared || (&now.file, now.line) == (&self.file, self.line))

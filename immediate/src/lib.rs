@@ -72,6 +72,8 @@ mod backing;
 mod batch;
 mod comparison;
 mod config;
+#[cfg(all(feature = "control", target_os = "linux"))]
+pub mod control;
 mod declare;
 mod declared;
 mod descriptor;
@@ -81,12 +83,16 @@ mod initial;
 mod introspect;
 mod lock;
 mod module;
+mod named;
 mod objects;
 #[cfg(all(feature = "plugin", unix))]
 pub mod plugin;
+#[cfg(feature = "profile")]
+pub mod profile;
 mod record;
 mod registry;
 mod runtime;
+mod similar;
 mod sites;
 mod status;
 mod update;
@@ -102,6 +108,7 @@ pub use immediate_arch::{
 };
 pub use immediate_macros::{ImmediateValue, immediate};
 pub use introspect::{Module, Site, SiteForm, Variable, find, lookup, modules, sites, variables};
+pub use named::{Assigned, set_named};
 pub use status::{Status, status};
 pub use value::{ImmediateValue, Kind};
 pub use variable::Immediate;
