@@ -13,6 +13,7 @@
 //!
 //! Programs use the crate `immediate`; this one has no stable interface of its own.
 
+mod chain;
 pub mod isa;
 mod known;
 pub mod os;
@@ -22,9 +23,10 @@ mod protocol;
 mod published;
 mod status;
 
+pub use chain::{CHAIN, Chain};
 pub use known::{KnownText, TextId};
 pub use os::Failure;
 pub use patcher::{Limits, Patcher, Refusal};
 pub use poke::{Mismatch, Poke};
 pub use protocol::Protocol;
-pub use status::{Outcome, Reason, Rejected, RejectedWriter, Writer};
+pub use status::{Outcome, Outlook, Reason, Rejected, RejectedWriter, Writer};

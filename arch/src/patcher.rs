@@ -8,13 +8,13 @@ use std::time::Duration;
 use crate::isa::imp;
 use crate::known::{self, KnownText, TextId};
 use crate::os::stop::{self, Stopper};
-use crate::os::text::{self, Memory, OpenMemory, Segment};
+use crate::os::text::{self, Memory, OpenMemory, Protection, Segment};
 use crate::os::{barrier, threads, trap};
 use crate::poke::Poke;
 use crate::protocol::stop_world::Stop;
 use crate::protocol::{Cause, End, Protocol, int3, quadword, single, stop_world};
 use crate::published;
-use crate::status::{Outcome, Reason, Rejected, RejectedWriter, Writer};
+use crate::status::{Outcome, Outlook, Reason, Rejected, RejectedWriter, Writer};
 
 /// What a program allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,9 +83,10 @@ impl fmt::Display for Refusal {
 pub struct Patcher {
     limits: Limits,
     segments: Vec<Option<Segment>>,
-    /// The process that has prepared the barrier; 0 if none has, or it has failed since.
-    barrier_prepared_in: u32,
+    /// Where the barrier was prepared; nowhere, or it has failed since.
+    barrier_prepared: Option<barrier::Surroundings>,
     memory: Memory,
+    protection: Protection,
     stopper: Stopper,
     /// Sites on which a failed barrier left a trap; `new` is what they read. Sorted by address.
     trapping: Vec<Poke>,
@@ -104,8 +105,9 @@ impl Patcher {
                 stop_within: None,
             },
             segments: Vec::new(),
-            barrier_prepared_in: 0,
+            barrier_prepared: None,
             memory: Memory::new(),
+            protection: Protection::new(),
             stopper: Stopper::new(),
             trapping: Vec::new(),
         }
@@ -204,7 +206,7 @@ impl Patcher {
         commit: impl FnOnce(),
     ) -> Result<Outcome, Refusal> {
         // SAFETY: by the caller.
-        unsafe { self.descend(None, pokes, commit) }
+        unsafe { self.descend(None, Tried::default(), pokes, commit) }
     }
 
     /// Carries out a batch by `only` or, without it, by the best protocol that can be used; goes on
@@ -216,11 +218,11 @@ impl Patcher {
     unsafe fn descend(
         &mut self,
         only: Option<Protocol>,
+        mut tried: Tried,
         pokes: &mut Vec<Poke>,
         commit: impl FnOnce(),
     ) -> Result<Outcome, Refusal> {
         let mut commit = Some(commit);
-        let mut tried = Tried::default();
         loop {
             let (protocol, rejected) = match only {
                 None => self.choose_from(&tried.protocols)?,
@@ -233,7 +235,7 @@ impl Patcher {
                 }
             };
             // SAFETY: by the caller.
-            match unsafe { self.carry_out(protocol, &tried.writers, pokes, commit) } {
+            match unsafe { self.carry_out(protocol, &tried, pokes, commit) } {
                 Ok(outcome) => {
                     // SAFETY: by the caller.
                     unsafe { self.repair(protocol) };
@@ -261,7 +263,9 @@ impl Patcher {
         }
         if self.can_use(Protocol::StopWorld, true).is_ok() {
             // SAFETY: by the caller. Where it fails, the sites go on reading through the handler.
-            let _ = unsafe { self.carry_out(Protocol::StopWorld, &[], &mut Vec::new(), || ()) };
+            let _ = unsafe {
+                self.carry_out(Protocol::StopWorld, &Tried::default(), &mut Vec::new(), || ())
+            };
         }
     }
 
@@ -283,7 +287,7 @@ impl Patcher {
             return Err(Refusal::NotSingleThreaded);
         }
         // SAFETY: by the caller.
-        unsafe { self.descend(Some(Protocol::Single), pokes, commit) }
+        unsafe { self.descend(Some(Protocol::Single), Tried::default(), pokes, commit) }
     }
 
     /// Carries out a batch on text that no thread has run yet: of a module that is being loaded.
@@ -301,25 +305,68 @@ impl Patcher {
             // SAFETY: by the caller.
             return unsafe { self.apply(pokes, || ()) }.map(|_| ());
         }
+        let unseen = Tried { is_unseen: true, ..Tried::default() };
         // SAFETY: by the caller.
-        unsafe { self.descend(Some(Protocol::Single), pokes, || ()) }?;
-        if !threads::is_alone() {
+        unsafe { self.descend(Some(Protocol::Single), unseen, pokes, || ()) }?;
+        if !threads::is_alone() && self.prepare_barrier().is_ok() {
             // Processors that will run it may hold older bytes of a module that was mapped here.
             let _ = barrier::synchronise();
         }
         Ok(())
     }
 
-    /// Which protocol the next batch would take, and why not the better ones.
+    /// How the next batch of `sites` sites would be carried out, and why not better. Each writer and
+    /// each text is tried, nothing is changed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Patcher::apply`], before anything is tried in earnest.
+    pub fn foresee(&mut self, sites: usize) -> Result<Outlook, Refusal> {
+        let mut tried = Tried::default();
+        loop {
+            let (protocol, rejected) = self.choose_from(&tried.protocols)?;
+            let (chosen, rejected_writers) = self.writer(protocol, sites, &tried);
+            let Some(chosen) = chosen else {
+                let reason = without_writer(rejected_writers)?;
+                tried.protocols.push(Rejected { protocol, reason });
+                continue;
+            };
+            let writer = chosen.writer();
+            if writer == Writer::Mprotect
+                && let Err(failure) = text::try_open(&self.segments)
+            {
+                tried.writers.push(RejectedWriter { writer, reason: Reason::Failed(failure) });
+                continue;
+            }
+            let mut outlook = Outlook { protocol, writer, rejected, rejected_writers };
+            self.look_at_other_writers(&mut outlook);
+            return Ok(outlook);
+        }
+    }
+
+    /// Adds why a writer that another batch might take cannot be used.
+    fn look_at_other_writers(&mut self, outlook: &mut Outlook) {
+        for &writer in Writer::ALL {
+            let is_known = outlook.rejected_writers.iter().any(|one| one.writer == writer);
+            if is_known || writer == outlook.writer {
+                continue;
+            }
+            let mut result = self.can_write(outlook.protocol, writer, false).map(|_| ());
+            if writer == Writer::Mprotect && result.is_ok() {
+                result = text::try_open(&self.segments).map_err(Reason::Failed);
+            }
+            if let Err(reason) = result {
+                outlook.rejected_writers.push(RejectedWriter { writer, reason });
+            }
+        }
+    }
+
+    /// Which protocol the next batch would take, and why not the better ones; without those that have
+    /// been tried for this batch.
     ///
     /// # Errors
     ///
     /// [`Refusal::NoProtocol`] with every reason.
-    pub fn choose(&mut self) -> Result<(Protocol, Vec<Rejected>), Refusal> {
-        self.choose_from(&[])
-    }
-
-    /// The same, without those that have been tried for this batch.
     fn choose_from(&mut self, tried: &[Rejected]) -> Result<(Protocol, Vec<Rejected>), Refusal> {
         let forced = self.limits.protocol;
         if forced.is_none_or(|only| only == Protocol::Single) && tried.is_empty() {
@@ -353,17 +400,11 @@ impl Patcher {
         Err(Refusal::NoProtocol(rejected))
     }
 
-    /// The writer that the next batch of `sites` sites would take, and why not a cheaper one.
-    pub fn choose_writer(&mut self, sites: usize) -> (Option<Writer>, Vec<RejectedWriter>) {
-        let (chosen, rejected) = self.writer(Protocol::Int3, sites, &[]);
-        (chosen.map(|chosen| chosen.writer()), rejected)
-    }
-
     fn writer(
         &mut self,
         protocol: Protocol,
         sites: usize,
-        tried: &[RejectedWriter],
+        tried: &Tried,
     ) -> (Option<Chosen>, Vec<RejectedWriter>) {
         // A protection change costs the other threads a flush; a store through memory costs one
         // call. Where nobody else runs, the protection change is the cheaper one for any number.
@@ -373,12 +414,12 @@ impl Patcher {
         } else {
             [Writer::Mprotect, Writer::Procmem]
         };
-        let mut rejected = tried.to_vec();
+        let mut rejected = tried.writers.clone();
         for writer in order {
-            if tried.iter().any(|tried| tried.writer == writer) {
+            if rejected.iter().any(|tried| tried.writer == writer) {
                 continue;
             }
-            match self.can_write(protocol, writer) {
+            match self.can_write(protocol, writer, tried.is_unseen) {
                 Ok(chosen) => return (Some(chosen), rejected),
                 Err(reason) => rejected.push(RejectedWriter { writer, reason }),
             }
@@ -386,12 +427,19 @@ impl Patcher {
         (None, rejected)
     }
 
-    fn can_write(&mut self, protocol: Protocol, writer: Writer) -> Result<Chosen, Reason> {
+    fn can_write(
+        &mut self,
+        protocol: Protocol,
+        writer: Writer,
+        is_unseen: bool,
+    ) -> Result<Chosen, Reason> {
         if self.limits.writer.is_some_and(|only| only != writer) {
             return Err(Reason::NotConfigured);
         }
         match writer {
-            Writer::Mprotect => Ok(Chosen::Mprotect),
+            // What nobody has run is seen by whoever runs it first.
+            Writer::Mprotect if is_unseen => Ok(Chosen::Mprotect),
+            Writer::Mprotect => self.protection.prove(&self.segments).map(|()| Chosen::Mprotect),
             // The kernel copies byte by byte, so a word is not stored at once.
             Writer::Procmem if protocol == Protocol::Quadword => Err(Reason::NotOneStore),
             Writer::Procmem => self.memory.prove().map(Chosen::Procmem),
@@ -412,7 +460,11 @@ impl Patcher {
         match protocol {
             Protocol::Int3 => {
                 self.prepare_barrier()?;
-                threads::can_all_trap(hurry)?;
+                if let Some(tracer) = threads::can_all_trap(hurry)?
+                    && forced.is_none()
+                {
+                    return Err(Reason::Traced { tracer });
+                }
                 trap::look()
             }
             Protocol::Quadword => {
@@ -427,11 +479,12 @@ impl Patcher {
     }
 
     fn prepare_barrier(&mut self) -> Result<(), Reason> {
-        // A child of `fork` is a process of its own, which prepares anew.
-        let process = std::process::id();
-        if self.barrier_prepared_in != process {
+        // A child of `fork` is a process of its own, which prepares anew; and a filter of system calls
+        // that came since may kill who calls.
+        let surroundings = Some(barrier::surroundings());
+        if self.barrier_prepared != surroundings {
             barrier::prepare().map_err(Reason::Failed)?;
-            self.barrier_prepared_in = process;
+            self.barrier_prepared = surroundings;
         }
         Ok(())
     }
@@ -442,7 +495,7 @@ impl Patcher {
     unsafe fn carry_out(
         &mut self,
         protocol: Protocol,
-        tried: &[RejectedWriter],
+        tried: &Tried,
         pokes: &mut Vec<Poke>,
         commit: impl FnOnce(),
     ) -> Result<Outcome, Setback> {
@@ -459,7 +512,9 @@ impl Patcher {
         let signal = signal.map_err(Setback::Protocol)?;
         let (chosen, rejected_writers) = self.writer(protocol, pokes.len(), tried);
         let Some(chosen) = chosen else {
-            return Err(Setback::Final(Refusal::NotWritable(rejected_writers)));
+            return Err(
+                without_writer(rejected_writers).map_or_else(Setback::Final, Setback::Protocol)
+            );
         };
         let writer = chosen.writer();
         let spans = text::spans(&self.segments, pokes)
@@ -486,7 +541,7 @@ impl Patcher {
                         Ok(()) => End::Complete,
                         Err(Stop::Store(failure)) => End::Unchanged(Cause::Store(failure)),
                         Err(Stop::NotStopped(reason)) => {
-                            let _ = text.close();
+                            let _ = text.close(false);
                             return Err(Setback::Protocol(reason));
                         }
                     }
@@ -497,7 +552,7 @@ impl Patcher {
                 },
             }
         };
-        let left_writable = text.close().err();
+        let left_writable = text.close(true).err();
         let cause = match end {
             End::Complete => {
                 self.trapping = Vec::new();
@@ -506,7 +561,7 @@ impl Patcher {
             End::TrapsStayNew => {
                 // Both fields new: whatever is published of them again reads new.
                 self.trapping = pokes.iter().map(Poke::settled).collect();
-                self.barrier_prepared_in = 0;
+                self.barrier_prepared = None;
                 None
             }
             End::TrapsStayOld(cause) => {
@@ -527,7 +582,7 @@ impl Patcher {
                 left_writable,
             }),
             Some(Cause::Barrier(failure)) => {
-                self.barrier_prepared_in = 0;
+                self.barrier_prepared = None;
                 Err(Setback::Protocol(Reason::Failed(failure)))
             }
             Some(Cause::Store(failure)) => Err(refused(failure)),
@@ -575,11 +630,22 @@ impl Chosen {
     }
 }
 
-/// What has been tried for one batch and has failed on the way.
+/// What is known of one batch: what has been tried and has failed on the way.
 #[derive(Default)]
 struct Tried {
     protocols: Vec<Rejected>,
     writers: Vec<RejectedWriter>,
+    /// Whether no thread has ever run the sites.
+    is_unseen: bool,
+}
+
+/// What it means that no writer is left: where one only does not suit the protocol, another protocol
+/// may do.
+fn without_writer(rejected: Vec<RejectedWriter>) -> Result<Reason, Refusal> {
+    if rejected.iter().any(|one| one.reason == Reason::NotOneStore) {
+        return Ok(Reason::NoWriter(rejected));
+    }
+    Err(Refusal::NotWritable(rejected))
 }
 
 /// Why an attempt did not change anything.

@@ -51,6 +51,11 @@ pub enum Reason {
         /// The signal that it handles.
         signal: i32,
     },
+    /// A debugger, or another tool that traces, would be given the traps first, and may keep them.
+    Traced {
+        /// Its process.
+        tracer: i32,
+    },
     /// Someone installed another handler for SIGTRAP after ours.
     HandlerReplaced,
     /// A thread blocks the signal that stops it.
@@ -84,6 +89,8 @@ pub enum Reason {
     },
     /// The writer does not store a whole word at once, which the protocol needs.
     NotOneStore,
+    /// None of the writers that can be used here suits the protocol.
+    NoWriter(Vec<RejectedWriter>),
     /// What was stored is not what is executed, as under some emulators.
     NotSeen,
     /// The process has more than one thread, or it is not known how many.
@@ -92,6 +99,8 @@ pub enum Reason {
     NotConfigured,
     /// This build or this machine has no sites.
     NoSites,
+    /// As the runtime of another module tells it.
+    Told(String),
 }
 
 impl Reason {
@@ -114,6 +123,11 @@ impl fmt::Display for Reason {
                 "the handler of signal {signal} blocks SIGTRAP while it runs; remove SIGTRAP from \
                  its sa_mask"
             ),
+            Reason::Traced { tracer } => write!(
+                out,
+                "process {tracer} traces this one, and a debugger keeps SIGTRAP for itself; configure \
+                 int3 if yours passes it on"
+            ),
             Reason::HandlerReplaced => out.write_str(
                 "another handler for SIGTRAP was installed after the first set; install it before",
             ),
@@ -135,8 +149,8 @@ impl fmt::Display for Reason {
             }
             Reason::ThreadsUnknown { errno } => write!(
                 out,
-                "/proc/self/task cannot be read ({}), so it is not known whether every thread can \
-                 take a trap",
+                "/proc/self/task cannot be read ({}), so the threads cannot be seen; mount /proc or \
+                 configure quadword",
                 std::io::Error::from_raw_os_error(*errno)
             ),
             Reason::NotOneInstant => out.write_str(
@@ -150,11 +164,23 @@ impl fmt::Display for Reason {
             Reason::NotOneStore => {
                 out.write_str("it does not store a whole word at once, which the protocol needs")
             }
-            Reason::NotSeen => out.write_str("what it stores is not what is executed here"),
+            Reason::NoWriter(rejected) => {
+                out.write_str("no text writer suits it")?;
+                let mut separator = " (";
+                for one in rejected {
+                    write!(out, "{separator}{one}")?;
+                    separator = "; ";
+                }
+                out.write_str(")")
+            }
+            Reason::NotSeen => out.write_str(
+                "what it stores is not what is executed here; valgrind needs --smc-check=all",
+            ),
             Reason::NotAlone => out.write_str(
                 "the process has more than one thread; configure int3, quadword or stop-world",
             ),
             Reason::NotConfigured => out.write_str("the configuration chooses another"),
+            Reason::Told(text) => out.write_str(text),
             Reason::NoSites => out.write_str("this build reads variables by plain loads"),
         }
     }
@@ -188,6 +214,19 @@ impl fmt::Display for RejectedWriter {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}: {}", self.writer, self.reason)
     }
+}
+
+/// How the next batch would be carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outlook {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The writer.
+    pub writer: Writer,
+    /// Better protocols that cannot be used.
+    pub rejected: Vec<Rejected>,
+    /// Writers that cannot be used.
+    pub rejected_writers: Vec<RejectedWriter>,
 }
 
 /// How a batch was carried out.

@@ -91,21 +91,22 @@ fn moves_into_every_register() {
                 assert_eq!(decode(&code), Some(expected), "{code:02x?}");
                 assert_eq!(expected.length(), code.len());
 
-                let judged = judge(&code, 0x1000);
+                let at = aligned(0x1000, field, width);
+                let judged = judge(&code, at);
                 assert_eq!(judged.len(), code.len(), "{judged}");
-                let offsets = Decoder::with_ip(64, &code, 0x1000, DecoderOptions::NONE)
+                let offsets = Decoder::with_ip(64, &code, at as u64, DecoderOptions::NONE)
                     .get_constant_offsets(&judged);
                 assert_eq!(offsets.immediate_offset(), usize::from(field), "{judged}");
                 assert_eq!(offsets.immediate_size(), usize::from(width), "{judged}");
 
                 for &new in all {
-                    let poke = value_poke(0x1000, &code, width, bits, new).expect("it is ours");
+                    let poke = value_poke(at, &code, width, bits, new).expect("it is ours");
                     assert_eq!((poke.old, poke.new), (bits, new));
                     assert_eq!((poke.field, poke.width), (field, width));
-                    assert_eq!(poke.field_address(), 0x1000 + usize::from(field));
+                    assert_eq!(poke.field_address(), at + usize::from(field));
                     assert_eq!(poke.new_first_byte(), code[0], "the opcode stays");
                     let after = poked(&poke, &code, new);
-                    assert_eq!(effect(&poke, new), judged_effect(&judge(&after, 0x1000)));
+                    assert_eq!(effect(&poke, new), judged_effect(&judge(&after, at)));
                     assert_eq!(effect(&poke, bits), judged_effect(&judged));
                 }
             }
@@ -179,13 +180,34 @@ fn jumps_as_far_as_they_reach() {
 /// At the ends of the address space the sums wrap as the processor's do.
 #[test]
 fn addresses_wrap() {
-    for (address, target) in [(0, usize::MAX), (usize::MAX - 2, 7), (usize::MAX, usize::MAX)] {
+    for (address, target) in [(0, usize::MAX), (usize::MAX - 4, 7), (usize::MAX - 4, usize::MAX)] {
         let code = encode_branch(address, target, true).expect("within reach");
         let poke = branch_poke(address, &code, target, true, false).expect("it is ours");
         assert_eq!(effect(&poke, poke.old).next, target);
         assert_eq!(effect(&poke, poke.new).next, address.wrapping_add(BRANCH_LENGTH));
         assert_eq!(judge(&code, address).near_branch_target(), target as u64);
     }
+}
+
+/// An address at which the templates would put a site.
+fn aligned(address: usize, field: u8, width: u8) -> usize {
+    let (field, width) = (usize::from(field), usize::from(width));
+    let offset = if width == 8 { 8 - field } else { address % 8 % (9 - field - width) };
+    (address & !7) + offset
+}
+
+/// A site that was moved into two words cannot be changed by one store.
+#[test]
+fn sites_lie_inside_one_word() {
+    let (nop, short, long) = (NOP, assemble(9, 7, 4), assemble(9, 7, 8));
+    for offset in 0..8 {
+        let at = 0x1000 + offset;
+        assert_eq!(branch_poke(at, &nop, 0x2000, false, true).is_ok(), offset <= 3, "{offset}");
+        assert_eq!(value_poke(at, &short, 4, 7, 8).is_ok(), offset <= 2, "{offset}");
+        assert_eq!(value_poke(at, &long, 8, 7, 8).is_ok(), offset == 6, "{offset}");
+    }
+    let error = branch_poke(0x1005, &nop, 0x2000, false, true).expect_err("in two words");
+    assert!(error.to_string().ends_with("an instruction inside one aligned word of eight bytes"));
 }
 
 /// Instructions that look like ours.
@@ -281,10 +303,10 @@ proptest! {
     /// What is encoded is decoded, and the handler does what the processor would have done.
     #[test]
     fn a_move_comes_back((register, width, bits) in any_move(), new: u64, address: u32) {
-        let address = address as usize;
         let new = if width == 4 { new & u64::from(u32::MAX) } else { new };
         let code = assemble(register, bits, width);
         let field = code.len() as u8 - width;
+        let address = aligned(address as usize, field, width);
         prop_assert_eq!(decode(&code), Some(Instruction::Move { register, bits, field, width }));
         let poke = value_poke(address, &code, width, bits, new).expect("it is ours");
         let after = poked(&poke, &code, new);
@@ -302,7 +324,7 @@ proptest! {
 
     #[test]
     fn a_branch_comes_back(address: u32, displacement: i32, old: bool, new: bool) {
-        let address = address as usize | 1 << 40;
+        let address = aligned(address as usize | 1 << 40, 0, BRANCH_LENGTH as u8);
         let target = (address + BRANCH_LENGTH).wrapping_add_signed(displacement as isize);
         let before = encode_branch(address, target, old).expect("within reach");
         let after = encode_branch(address, target, new).expect("within reach");

@@ -11,6 +11,7 @@ use std::hint::black_box;
 use criterion::Criterion;
 use immediate::{Immediate, immediate, immediate_if};
 use immediate_benches::alternate::{Effort, Target, alternate, print_ratio};
+use immediate_benches::hundred;
 use immediate_benches::worker::{self, Worker};
 use static_keys::{define_static_key_false, static_branch_unlikely};
 
@@ -19,17 +20,7 @@ static SWITCH: Immediate<bool> = Immediate::new(false);
 
 define_static_key_false!(KEY);
 
-/// Sites in one function; ten functions that differ in a constant make a thousand.
-macro_rules! hundred {
-    ($($site:tt)*) => { ten! { ten! { $($site)* } } };
-}
-
-macro_rules! ten {
-    ($($site:tt)*) => {
-        $($site)* $($site)* $($site)* $($site)* $($site)*
-        $($site)* $($site)* $($site)* $($site)* $($site)*
-    };
-}
+// Ten functions that differ in a constant, with a hundred sites each, make a thousand.
 
 #[inline(never)]
 fn hundred_immediates<const N: usize>(mut sum: usize) -> usize {

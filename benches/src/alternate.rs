@@ -69,7 +69,9 @@ pub struct Middle {
 }
 
 impl Middle {
-    fn of(mut values: Vec<f64>) -> Self {
+    /// The middle of some values, one at least.
+    #[must_use]
+    pub fn of(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
         let at = |part: usize| values[(values.len() - 1) * part / 4];
         Middle { low: at(1), median: at(2), high: at(3), count: values.len() }

@@ -6,12 +6,13 @@
 use std::hint::black_box;
 use std::io;
 use std::os::unix::thread::JoinHandleExt;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use immediate::{Immediate, Protocol, immediate, immediate_if};
+use immediate::{Immediate, Protocol, Writer, immediate, immediate_if};
 
+use crate::system_calls::{REGISTER_SYNC_CORE, Text, count_threads, look_at_threads, membarrier};
 use crate::worker;
 
 /// The variable with the one site.
@@ -20,8 +21,10 @@ static SWITCH: Immediate<bool> = Immediate::new(false);
 
 /// The contender that sets the variable.
 pub const SET: &str = "set";
-/// The contender that makes the system calls and nothing else.
+/// The contender that makes the protocol's system calls and nothing else.
 pub const CALLS: &str = "calls";
+/// The contender that makes these and those that look whether every thread can take a trap.
+pub const CALLS_AND_LOOKS: &str = "calls_and_looks";
 /// The role of a worker with one thread.
 pub const ALONE: &str = "one_site_alone";
 /// The role of a worker with a second thread that runs through the site.
@@ -29,9 +32,12 @@ pub const RUNNING: &str = "one_site_running";
 
 static STOP: AtomicBool = AtomicBool::new(false);
 static PASSES: AtomicU64 = AtomicU64::new(0);
+static READER: AtomicI32 = AtomicI32::new(0);
 
 #[inline(never)]
 fn run_through() {
+    // SAFETY: has no arguments and cannot fail.
+    READER.store(unsafe { libc::gettid() }, Ordering::Relaxed);
     let (mut on, mut off) = (0_u64, 0_u64);
     while !STOP.load(Ordering::Relaxed) {
         if immediate_if!(SWITCH) {
@@ -54,12 +60,13 @@ fn run_through() {
 /// When the process is not what the role says: the figures would be of something else.
 pub fn serve(role: &str) -> io::Result<()> {
     let before = immediate::status();
-    let Some(site) = immediate::sites().find(|site| site.variable.ends_with("::SWITCH")) else {
+    if SWITCH.site_count() == 0 {
         println!("plain: this build has no sites");
         return Ok(());
-    };
+    }
     assert_eq!(SWITCH.site_count(), 1, "the loop has one site");
-    let whole = Text::around(site.address, false).expect("the site is mapped").length;
+    let whole = Text::around(run_through as *const () as usize, false);
+    let whole = whole.expect("the program is mapped").length;
     let reader = (role == RUNNING).then(|| std::thread::spawn(run_through));
     while reader.is_some() && PASSES.load(Ordering::Relaxed) == 0 {
         std::thread::yield_now();
@@ -75,8 +82,13 @@ pub fn serve(role: &str) -> io::Result<()> {
     SWITCH.set(true).expect("the variable can be set");
     SWITCH.set(false).expect("the variable can be set");
     let mut value = false;
-    // Alone there are no barriers, and nobody to see what a set opens.
-    let text = reader.as_ref().and_then(|_| opened(site.address));
+    // Alone there are no barriers, and nobody to see what a set opens; another writer opens nothing.
+    let opens_text = immediate::status().writer == Some(Writer::Mprotect);
+    let text = reader.as_ref().filter(|_| opens_text).and_then(|_| {
+        let mut sites = immediate::sites();
+        let site = sites.find(|site| site.variable.ends_with("::SWITCH"));
+        opened(site.expect("counted above").address)
+    });
     if text.is_some() {
         membarrier(REGISTER_SYNC_CORE);
     }
@@ -112,7 +124,23 @@ pub fn serve(role: &str) -> io::Result<()> {
         assert!(barriers > 0, "a protocol with barriers");
         busy(&mut || (0..iterations).for_each(|_| text.calls(barriers)))
     };
-    let result = worker::serve(&greeting, &mut [(SET, &mut set), (CALLS, &mut calls)]);
+    let reader_id = READER.load(Ordering::Relaxed);
+    let mut calls_and_looks = |iterations| {
+        let text = text.as_ref().expect("the site's page is seen writable during a set");
+        busy(&mut || {
+            for _ in 0..iterations {
+                if protocol == Some(Protocol::Int3) {
+                    look_at_threads(&[reader_id]);
+                } else {
+                    count_threads();
+                }
+                text.calls(barriers);
+            }
+        })
+    };
+    let contenders: &mut [worker::Contender<'_>] =
+        &mut [(SET, &mut set), (CALLS, &mut calls), (CALLS_AND_LOOKS, &mut calls_and_looks)];
+    let result = worker::serve(&greeting, contenders);
     STOP.store(true, Ordering::Relaxed);
     if let Some(reader) = reader {
         reader.join().expect("the reader ends");
@@ -172,55 +200,3 @@ fn opened(site: usize) -> Option<Text> {
 
 /// How long a writable page is looked for.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// A mapping that holds a site.
-struct Text {
-    start: usize,
-    length: usize,
-    site: usize,
-}
-
-const SYNC_CORE: libc::c_int = 1 << 5;
-const REGISTER_SYNC_CORE: libc::c_int = 1 << 6;
-
-fn membarrier(command: libc::c_int) {
-    // SAFETY: takes three integers and touches no memory of ours.
-    let result = unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
-    assert_eq!(result, 0, "membarrier: {}", io::Error::last_os_error());
-}
-
-impl Text {
-    /// The mapping around `site`; `None` if it must be writable and is not.
-    fn around(site: usize, writable: bool) -> Option<Self> {
-        let maps = std::fs::read_to_string("/proc/self/maps").expect("maps can be read");
-        maps.lines().find_map(|line| {
-            let (range, rest) = line.split_once(' ')?;
-            let (start, end) = range.split_once('-')?;
-            let start = usize::from_str_radix(start, 16).ok()?;
-            let end = usize::from_str_radix(end, 16).ok()?;
-            let wanted = (start..end).contains(&site) && (!writable || rest.starts_with("rw"));
-            wanted.then_some(Text { start, length: end - start, site })
-        })
-    }
-
-    fn protect(&self, protection: libc::c_int) {
-        // SAFETY: the text of this program, which stays readable and executable.
-        let result =
-            unsafe { libc::mprotect(self.start as *mut libc::c_void, self.length, protection) };
-        assert_eq!(result, 0, "mprotect: {}", io::Error::last_os_error());
-    }
-
-    /// The system calls of one set by a protocol with so many barriers, with a store to the site's
-    /// page before each, so that taking the page's writability away flushes what it would in a set.
-    fn calls(&self, barriers: usize) {
-        self.protect(libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC);
-        for _ in 0..barriers {
-            // SAFETY: the segment is writable, and a byte that is stored as it was changes nothing;
-            // sets are made by this thread.
-            let byte = unsafe { AtomicU8::from_ptr(self.site as *mut u8) };
-            byte.store(byte.load(Ordering::Relaxed), Ordering::Release);
-            membarrier(SYNC_CORE);
-        }
-        self.protect(libc::PROT_READ | libc::PROT_EXEC);
-    }
-}

@@ -1,7 +1,8 @@
 //! A child process that runs contenders on request, and says how long each took.
 //!
-//! The parent writes a line `CONTENDER ITERATIONS`, the child answers with nanoseconds and whether
-//! the work had its processors to itself. Only the work is timed, in the child.
+//! The parent writes a line, the child answers with one. For [`serve`] the line is `CONTENDER
+//! ITERATIONS`, and the answer is nanoseconds and whether the work had its processors to itself. Only
+//! the work is timed, in the child.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
@@ -27,20 +28,32 @@ pub type Contender<'a> = (&'a str, &'a mut dyn FnMut(u64) -> bool);
 ///
 /// Those of the pipes.
 pub fn serve(greeting: &str, contenders: &mut [Contender<'_>]) -> io::Result<()> {
-    println!("{greeting}");
-    for line in io::stdin().lock().lines() {
-        let line = line?;
-        let request = line.split_once(' ').and_then(|(name, iterations)| {
-            let work = contenders.iter_mut().find(|(known, _)| *known == name)?;
-            Some((&mut work.1, iterations.parse::<u64>().ok()?))
-        });
-        let Some((work, iterations)) = request else {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, line));
-        };
+    answer(greeting, |words| {
+        let [name, iterations] = words else { return None };
+        let (_, work) = contenders.iter_mut().find(|(known, _)| known == name)?;
+        let iterations = iterations.parse().ok()?;
         let start = Instant::now();
         let is_whole = work(iterations);
         let elapsed = start.elapsed();
-        println!("{} {}", elapsed.as_nanos(), if is_whole { "whole" } else { "disturbed" });
+        let state = if is_whole { "whole" } else { "disturbed" };
+        Some(format!("{} {state}", elapsed.as_nanos()))
+    })
+}
+
+/// Answers each request, given in words, with one line, until the parent hangs up.
+///
+/// # Errors
+///
+/// Those of the pipes, and a request that has no answer.
+pub fn answer(greeting: &str, mut answer: impl FnMut(&[&str]) -> Option<String>) -> io::Result<()> {
+    println!("{greeting}");
+    for line in io::stdin().lock().lines() {
+        let line = line?;
+        let words: Vec<&str> = line.split(' ').collect();
+        match answer(&words) {
+            Some(answer) => println!("{answer}"),
+            None => return Err(io::Error::new(io::ErrorKind::InvalidInput, line)),
+        }
     }
     Ok(())
 }
@@ -52,6 +65,7 @@ pub struct Worker {
     requests: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
     greeting: String,
+    patience: u32,
     gave_up: u64,
 }
 
@@ -77,7 +91,14 @@ impl Worker {
             .unwrap_or_else(|error| panic!("{} does not start: {error}", program.display()));
         let requests = child.stdin.take();
         let answers = BufReader::new(child.stdout.take().expect("piped above"));
-        let mut worker = Worker { child, requests, answers, greeting: String::new(), gave_up: 0 };
+        let mut worker = Worker {
+            child,
+            requests,
+            answers,
+            greeting: String::new(),
+            patience: PATIENCE,
+            gave_up: 0,
+        };
         worker.greeting = worker.answer();
         worker
     }
@@ -89,6 +110,13 @@ impl Worker {
         Worker::start(&own, role, environment)
     }
 
+    /// Repeats a disturbed run so many times at most.
+    #[must_use]
+    pub fn with_patience(mut self, patience: u32) -> Self {
+        self.patience = patience;
+        self
+    }
+
     /// What it said of itself.
     #[must_use]
     pub fn greeting(&self) -> &str {
@@ -96,7 +124,7 @@ impl Worker {
     }
 
     /// How long so many iterations of a contender take. On a busy machine a run that was disturbed
-    /// is repeated, [`PATIENCE`] times at most.
+    /// is repeated, [`PATIENCE`] times at most or as often as [`Worker::with_patience`] said.
     ///
     /// # Panics
     ///
@@ -104,16 +132,35 @@ impl Worker {
     pub fn time(&mut self, contender: &str, iterations: u64) -> Duration {
         let mut tries = 0;
         loop {
-            let requests = self.requests.as_mut().expect("open until dropped");
-            writeln!(requests, "{contender} {iterations}").expect("the child reads its requests");
-            let answer = self.answer();
+            let answer = self.ask(&format!("{contender} {iterations}"));
             let (time, state) = answer.split_once(' ').expect("the child answers with two words");
             tries += 1;
-            if state == "whole" || tries == PATIENCE {
+            if state == "whole" || tries == self.patience {
                 self.gave_up += u64::from(state != "whole");
                 return Duration::from_nanos(time.parse().expect("the first is a number"));
             }
         }
+    }
+
+    /// The answer to a request, one line each.
+    ///
+    /// # Panics
+    ///
+    /// When the child has ended.
+    pub fn ask(&mut self, request: &str) -> String {
+        let requests = self.requests.as_mut().expect("open until dropped");
+        writeln!(requests, "{request}").expect("the child reads its requests");
+        self.answer()
+    }
+
+    /// The answer to a request, which is a number.
+    ///
+    /// # Panics
+    ///
+    /// When the child has ended, or answers something else.
+    pub fn number(&mut self, request: &str) -> f64 {
+        let answer = self.ask(request);
+        answer.parse().unwrap_or_else(|_| panic!("{request:?} is answered with {answer:?}"))
     }
 
     /// How many times were taken although the run was disturbed.

@@ -95,9 +95,12 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> syn::Result<Tok
     Ok(quote_spanned! {site=>
         #(#attrs)*
         #vis static #ident: #ty = {
+            extern "C" fn __initial() -> #root::__private::Bits {
+                #root::__private::initial::<#value>(#expr)
+            }
             const DESCRIPTOR: &#root::__private::Descriptor =
                 &#root::__private::Descriptor::new::<#value>(
-                    || #root::__private::initial::<#value>(#expr),
+                    __initial,
                     <#ident as #root::__private::Declared>::BITS,
                     #name,
                     #doc,
@@ -121,7 +124,7 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> syn::Result<Tok
             #[automatically_derived]
             impl #root::__private::Declared for #ident {
                 type Value = #value;
-                const BITS: u128 = #root::__private::initial_constant::<#value>(#expr);
+                const BITS: ::core::primitive::u128 = #root::__private::initial_constant::<#value>(#expr);
             }
             #root::__private::declare!(#ident);
         };

@@ -1,51 +1,73 @@
 //! Setting many variables at one instant: [`Batch`], and the guard of [`lock`].
 
-use std::cell::RefCell;
 use std::fmt;
 use std::marker::PhantomData;
 
+use immediate_arch::isa::imp;
+
+use crate::descriptor::Descriptor;
 use crate::error::Error;
-use crate::lock::{self, Locked};
-use crate::registry::Entry;
-use crate::update::{self, Mode};
+use crate::exchange::Bits;
+use crate::registry::{Declaration, Entry};
+use crate::runtime::{self, Held};
+use crate::update::Mode;
 use crate::value::{ImmediateValue, Kind, bits};
 use crate::variable::{Immediate, Untyped};
 
-/// One variable and its new value.
+/// One variable and its new value; the same in all copies of this library.
+#[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Change<'a> {
     pub(crate) variable: Untyped<'a>,
-    pub(crate) bits: u128,
-    size: usize,
-    is_pointer: bool,
+    bits: Bits,
+    size: u32,
+    is_pointer: u32,
 }
 
 impl<'a> Change<'a> {
     pub(crate) fn new<T: ImmediateValue>(variable: &'a Immediate<T>, value: T) -> Self {
         Change {
             variable: Untyped::new(variable),
-            bits: bits(value),
-            size: size_of::<T>(),
-            is_pointer: matches!(T::KIND, Kind::Pointer),
+            bits: Bits::new(bits(value)),
+            size: size_of::<T>() as u32,
+            is_pointer: u32::from(matches!(T::KIND, Kind::Pointer)),
         }
     }
 
     /// The change of a registered variable to bits that are a value of its type.
     pub(crate) fn of_entry(entry: &Entry, bits: u128) -> Change<'static> {
-        let descriptor = entry.descriptor;
+        Self::of(entry.variable, entry.descriptor, bits)
+    }
+
+    /// The same for one of the declarations that share a variable.
+    pub(crate) fn of_declaration(declaration: &Declaration, bits: u128) -> Change<'static> {
+        Self::of(declaration.variable, declaration.descriptor, bits)
+    }
+
+    fn of(variable: Untyped<'static>, descriptor: &Descriptor, bits: u128) -> Change<'static> {
         Change {
-            variable: entry.variable,
-            bits,
-            size: descriptor.size(),
-            is_pointer: descriptor.is_pointer(),
+            variable,
+            bits: Bits::new(bits),
+            size: descriptor.size() as u32,
+            is_pointer: u32::from(descriptor.is_pointer()),
         }
     }
 
-    /// Stores the backing value; the caller owns the update lock.
+    pub(crate) fn bits(&self) -> u128 {
+        self.bits.get()
+    }
+
+    /// Whether sites may hold the value.
+    pub(crate) fn can_have_sites(&self) -> bool {
+        self.size as usize <= imp::MAX_VALUE
+    }
+
+    /// Stores the backing value; the caller owns the registry's lock.
     #[allow(unsafe_code)]
     pub(crate) fn commit(&self) {
+        let backing = self.variable.backing(self.size as usize, self.is_pointer != 0);
         // SAFETY: bits, size and kind are of one type, by the constructors.
-        unsafe { self.variable.backing(self.size, self.is_pointer).store(self.bits) };
+        unsafe { backing.store(self.bits()) };
     }
 }
 
@@ -107,7 +129,7 @@ impl<'a> Batch<'a> {
     ///
     /// Why none of them was set.
     pub fn apply(self) -> Result<(), Error> {
-        update::apply(lock::lock()?.registry(), &self.changes, Mode::Live)
+        runtime::apply(&self.changes, Mode::Live)
     }
 }
 
@@ -115,18 +137,19 @@ impl fmt::Debug for Batch<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = self.changes.iter().filter_map(|change| {
             let descriptor = change.variable.descriptor?;
-            Some((descriptor.name(), descriptor.show(change.bits)))
+            Some((descriptor.name(), descriptor.show(change.bits())))
         });
         out.debug_map().entries(shown).finish()
     }
 }
 
-/// The update lock, held: no other thread sets until it is dropped.
+/// The update lock, held: no other thread sets until it is dropped, in any module. Loading and
+/// unloading modules goes on.
 ///
 /// Setting a variable directly while the guard lives is [`Error::WithinUpdate`]; set through the
 /// guard.
 pub struct Guard {
-    locked: RefCell<Locked>,
+    held: Held,
     /// The lock belongs to the thread that took it.
     _not_send: PhantomData<*const ()>,
 }
@@ -151,8 +174,8 @@ pub struct Guard {
 /// If this thread holds the lock already: waiting for itself would never end.
 #[must_use = "the lock is held as long as the guard lives"]
 pub fn lock() -> Guard {
-    match lock::lock() {
-        Ok(locked) => Guard { locked: RefCell::new(locked), _not_send: PhantomData },
+    match runtime::hold() {
+        Ok(held) => Guard { held, _not_send: PhantomData },
         Err(error) => panic!("{error}"),
     }
 }
@@ -164,7 +187,7 @@ impl Guard {
     ///
     /// As [`Immediate::set`].
     pub fn set<T: ImmediateValue>(&self, variable: &Immediate<T>, value: T) -> Result<(), Error> {
-        self.carry_out(&[Change::new(variable, value)])
+        self.held.apply(&[Change::new(variable, value)])
     }
 
     /// Sets all variables of a batch.
@@ -173,13 +196,7 @@ impl Guard {
     ///
     /// As [`Batch::apply`].
     pub fn apply(&self, batch: Batch<'_>) -> Result<(), Error> {
-        self.carry_out(&batch.changes)
-    }
-
-    fn carry_out(&self, changes: &[Change<'_>]) -> Result<(), Error> {
-        // Only a test of the program's own that sets again could find it borrowed.
-        let mut locked = self.locked.try_borrow_mut().map_err(|_| Error::WithinUpdate)?;
-        update::apply(locked.registry(), changes, Mode::Live)
+        self.held.apply(&batch.changes)
     }
 }
 

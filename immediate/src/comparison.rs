@@ -82,7 +82,7 @@ pub const fn compare(kind: Kind, size: usize, left: u64, operator: Operator, rig
         Kind::Float => decide!(f64::from_bits(left), f64::from_bits(right)),
         Kind::Signed => {
             // Sign-extended from `size` bytes.
-            let unused = 64 - 8 * size as u32;
+            let unused = 64_u32.saturating_sub(8 * size as u32);
             let (left, right) =
                 ((left << unused) as i64 >> unused, (right << unused) as i64 >> unused);
             decide!(left, right)

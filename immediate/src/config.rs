@@ -1,5 +1,6 @@
 //! What a program allows: protocol, writer, guarantee.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use immediate_arch::{Limits, Protocol, Writer};
@@ -7,7 +8,9 @@ use immediate_arch::{Limits, Protocol, Writer};
 use crate::error::Error;
 use crate::initial::environment;
 use crate::lock;
+use crate::module::report;
 use crate::registry::Registry;
+use crate::runtime;
 
 /// What a program allows when code is changed.
 ///
@@ -38,8 +41,8 @@ pub struct Config {
 ///
 /// # Errors
 ///
-/// [`Error::ConfiguredTooLate`] after the first set, [`Error::BadConfiguration`] if the environment
-/// names a protocol or a writer that does not exist. Nothing has changed.
+/// [`Error::ConfiguredTooLate`] after the first set; nothing has changed. A protocol or a writer in the
+/// environment that does not exist is reported on standard error and is left out.
 ///
 /// ```
 /// # use immediate::{Config, Error, Immediate, immediate};
@@ -50,55 +53,57 @@ pub struct Config {
 /// # Ok::<(), Error>(())
 /// ```
 pub fn configure(config: Config) -> Result<(), Error> {
+    match runtime::foreign() {
+        Some(there) => there.configure(&config),
+        None => configure_here(config),
+    }
+}
+
+/// The same for this copy's runtime.
+pub(crate) fn configure_here(config: Config) -> Result<(), Error> {
     let mut locked = lock::lock()?;
     let registry = locked.registry();
     if registry.has_been_set {
         return Err(Error::ConfiguredTooLate);
     }
-    let limits = limits(config)?;
-    registry.patcher.limit(limits);
+    registry.patcher.limit(limits(config));
     registry.is_configured = true;
     Ok(())
 }
 
 /// Takes the environment's settings into account, once, if the program did not configure.
-pub(crate) fn settle(registry: &mut Registry) -> Result<(), Error> {
+pub(crate) fn settle(registry: &mut Registry) {
     if !registry.is_configured {
-        let limits = limits(Config::default())?;
-        registry.patcher.limit(limits);
+        registry.patcher.limit(limits(Config::default()));
         registry.is_configured = true;
     }
-    Ok(())
 }
 
-fn limits(config: Config) -> Result<Limits, Error> {
-    let all = [Protocol::CHOICES, &[Protocol::Single]].concat();
-    let protocol = from_environment("IMMEDIATE_PROTOCOL", &all, Protocol::name)?;
-    let writer = from_environment("IMMEDIATE_WRITER", Writer::ALL, Writer::name)?;
-    Ok(Limits {
+fn limits(config: Config) -> Limits {
+    let (protocol, writer) = *ASKED.get_or_init(|| {
+        let protocols = [Protocol::CHOICES, &[Protocol::Single]].concat();
+        let protocol = from_environment("IMMEDIATE_PROTOCOL", &protocols, Protocol::name);
+        (protocol, from_environment("IMMEDIATE_WRITER", Writer::ALL, Writer::name))
+    });
+    Limits {
         protocol: protocol.or(config.protocol),
         writer: writer.or(config.writer),
         one_instant: config.one_instant,
         stop_signal: config.stop_signal,
         stop_within: config.stop_within,
-    })
+    }
 }
 
-fn from_environment<T: Copy>(
-    setting: &str,
-    all: &[T],
-    name: fn(T) -> &'static str,
-) -> Result<Option<T>, Error> {
-    let Some(found) = environment(setting) else { return Ok(None) };
-    if found.is_empty() {
-        return Ok(None);
+/// What the environment asks for. What is wrong in it is reported once.
+static ASKED: OnceLock<(Option<Protocol>, Option<Writer>)> = OnceLock::new();
+
+fn from_environment<T: Copy>(setting: &str, all: &[T], name: fn(T) -> &'static str) -> Option<T> {
+    let found = environment(setting).filter(|found| !found.is_empty())?;
+    let known = all.iter().find(|one| name(**one) == found);
+    if known.is_none() {
+        let names: Vec<_> = all.iter().map(|one| name(*one)).collect();
+        let valid = names.join(" or ");
+        report(&format!("{setting}: {found:?} is not known and is left out: give {valid}"));
     }
-    match all.iter().find(|one| name(**one) == found) {
-        Some(one) => Ok(Some(*one)),
-        None => {
-            let names: Vec<_> = all.iter().map(|one| name(*one)).collect();
-            let valid = names.join(" or ");
-            Err(Error::BadConfiguration { setting: setting.to_string(), found, valid })
-        }
-    }
+    known.copied()
 }

@@ -6,6 +6,7 @@ use immediate_arch::isa::imp;
 
 use crate::comparison::{self, Operator, compare};
 use crate::descriptor::Descriptor;
+use crate::exchange::Bits;
 use crate::value::{ImmediateValue, Kind, constant_bits, from_bits};
 use crate::variable::Immediate;
 
@@ -168,8 +169,8 @@ pub const fn initial_constant<T: ImmediateValue>(variable: Immediate<T>) -> u128
 
 /// The bits of the initial value.
 #[must_use]
-pub fn initial<T: ImmediateValue>(variable: Immediate<T>) -> u128 {
-    crate::value::bits(variable.get())
+pub fn initial<T: ImmediateValue>(variable: Immediate<T>) -> Bits {
+    Bits::new(crate::value::bits(variable.get()))
 }
 
 /// What the taken side of a branch does first: nothing at run time.

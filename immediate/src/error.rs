@@ -31,7 +31,7 @@ pub enum Error {
     /// The code at a site is not what its record says.
     Site {
         /// The variable that the site reads.
-        variable: &'static str,
+        variable: String,
         /// What stands there and what should.
         mismatch: Mismatch,
     },
@@ -46,15 +46,6 @@ pub enum Error {
     Refused(Refusal),
     /// `configure` was called after the first set.
     ConfiguredTooLate,
-    /// The configuration names something that does not exist.
-    BadConfiguration {
-        /// The setting.
-        setting: String,
-        /// What it was given.
-        found: String,
-        /// What would be valid.
-        valid: String,
-    },
     /// No variable has this name.
     UnknownName {
         /// The name.
@@ -77,6 +68,17 @@ pub enum Error {
     Unloaded {
         /// The variable.
         variable: String,
+    },
+    /// The module of the variable is not registered: it was refused when it was loaded, or is not
+    /// loaded completely yet.
+    Unregistered {
+        /// The variable.
+        variable: String,
+    },
+    /// Another module's copy of this library owns the runtime of the process and reports this.
+    Elsewhere {
+        /// Its report: one line.
+        text: String,
     },
 }
 
@@ -105,9 +107,6 @@ impl fmt::Display for Error {
                 "configure comes too late, a variable has already been set; call it before the first \
                  set",
             ),
-            Error::BadConfiguration { setting, found, valid } => {
-                write!(out, "{setting} is set to {found:?}, which is not known: give {valid}")
-            }
             Error::UnknownName { name, similar } if similar.is_empty() => {
                 write!(out, "no variable is named {name:?}: this program has no variables")
             }
@@ -121,6 +120,12 @@ impl fmt::Display for Error {
             Error::Unloaded { variable } => {
                 write!(out, "cannot set {variable}: the module that declares it was unloaded")
             }
+            Error::Unregistered { variable } => write!(
+                out,
+                "cannot set {variable}: the module that declares it is not registered; it was refused \
+                 when it was loaded, as was reported then, or its constructors have not begun"
+            ),
+            Error::Elsewhere { text } => out.write_str(text),
         }
     }
 }

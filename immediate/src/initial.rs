@@ -11,6 +11,7 @@ use crate::batch::Change;
 use crate::error::Error;
 use crate::module::report;
 use crate::registry::{Entry, Registry};
+use crate::similar::similar;
 use crate::variable::Untyped;
 
 static ASSIGNMENTS: OnceLock<Vec<(String, String)>> = OnceLock::new();
@@ -67,13 +68,14 @@ pub(crate) fn apply(registry: &mut Registry, place: usize, is_executable: bool) 
             is_known = true;
             if entry.module == Some(place) {
                 match assign(entry, text) {
-                    Ok(change) => change.commit(),
+                    Ok(change) => entry.store(change.bits()),
                     Err(error) => lines.push(format!("IMMEDIATE: {error}")),
                 }
             }
         }
         if !is_known && is_executable {
-            let error = unknown(registry, name);
+            let names = registry.entries().map(|(_, entry)| entry.descriptor.name());
+            let error = unknown(names, name);
             lines.push(format!(
                 "IMMEDIATE: {error} (a plugin that is loaded later may still declare it)"
             ));
@@ -84,7 +86,7 @@ pub(crate) fn apply(registry: &mut Registry, place: usize, is_executable: bool) 
 
 /// Registers a variable whose module is not known, with its initial value.
 pub(crate) fn enter(registry: &mut Registry, variable: Untyped<'static>) {
-    let Some(id) = registry.add_variable(variable, None) else { return };
+    let Some(id) = registry.add_variable(variable, None, "") else { return };
     let Some(entry) = registry.entry(id) else { return };
     for (name, text) in assignments() {
         if entry.descriptor.name() == name.as_str() {
@@ -102,34 +104,16 @@ pub(crate) fn assign(entry: &Entry, text: &str) -> Result<Change<'static>, Error
         Ok(bits) => Ok(Change::of_entry(entry, bits)),
         Err(valid) => Err(Error::BadValue {
             variable: entry.descriptor.name().to_string(),
-            type_name: entry.descriptor.type_name().to_string(),
+            type_name: entry.descriptor.type_name(),
             found: text.to_string(),
             valid,
         }),
     }
 }
 
-/// How many names an error lists when none is similar.
-const LISTED: usize = 8;
-
 /// The error for a name that no variable has, with names that are similar.
-pub(crate) fn unknown(registry: &Registry, name: &str) -> Error {
-    let last = |path: &str| path.rsplit("::").next().unwrap_or(path).to_ascii_lowercase();
-    let mut names: Vec<&str> =
-        registry.entries().map(|(_, entry)| entry.descriptor.name()).collect();
-    names.sort_unstable();
-    let mut similar: Vec<String> = names
-        .iter()
-        .filter(|known| last(known) == last(name) || known.eq_ignore_ascii_case(name))
-        .map(ToString::to_string)
-        .collect();
-    if similar.is_empty() {
-        similar = names.iter().take(LISTED).map(ToString::to_string).collect();
-        if names.len() > LISTED {
-            similar.push(format!("one of {} others", names.len() - LISTED));
-        }
-    }
-    Error::UnknownName { name: name.to_string(), similar }
+pub(crate) fn unknown<'a>(known: impl Iterator<Item = &'a str>, name: &str) -> Error {
+    Error::UnknownName { name: name.to_string(), similar: similar(known.collect(), name) }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::initial;
 use crate::lock;
 use crate::record::{Form, Test};
 use crate::registry::{Entry, EntryId, Registry};
+use crate::runtime;
 use crate::update::{self, Mode};
 
 /// A variable that is loaded, for programs that list and set by name.
@@ -16,46 +17,63 @@ use crate::update::{self, Mode};
 /// [`Error::Unloaded`].
 #[derive(Clone, Debug)]
 pub struct Variable {
-    id: EntryId,
-    name: String,
-    doc: String,
-    type_name: String,
-    initial: String,
-    value: String,
-    file: String,
-    line: u32,
-    column: u32,
-    is_shared: bool,
+    /// Its place in the registry.
+    pub(crate) place: usize,
+    pub(crate) name: String,
+    pub(crate) doc: String,
+    pub(crate) type_name: String,
+    pub(crate) initial: String,
+    pub(crate) value: String,
+    pub(crate) file: String,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+    pub(crate) is_shared: bool,
+    pub(crate) module: String,
+    pub(crate) sites: usize,
+    pub(crate) updates: u64,
 }
 
 impl Variable {
-    fn new(id: EntryId, entry: &Entry) -> Self {
+    pub(crate) fn new(registry: &Registry, id: EntryId, entry: &Entry) -> Self {
         let descriptor = entry.descriptor;
         let Place { file, line, column } = descriptor.place();
+        let module = entry.module.and_then(|place| registry.module(place));
         Variable {
-            id,
+            place: id.place(),
             name: descriptor.name().to_string(),
             doc: descriptor.doc().to_string(),
-            type_name: descriptor.type_name().to_string(),
+            type_name: descriptor.type_name(),
             initial: descriptor.show(descriptor.initial()),
             value: descriptor.show(entry.bits()),
             file: file.to_string(),
             line,
             column,
             is_shared: descriptor.is_shared(),
+            module: module.map(|module| module.path.clone()).unwrap_or_default(),
+            sites: entry.site_count(),
+            updates: entry.updates,
         }
     }
 
-    /// Looks at the entry, if it is still this variable's.
-    fn look<R>(&self, look: impl FnOnce(&Registry, &Entry) -> R) -> Option<R> {
-        let mut locked = lock::lock().ok()?;
-        let registry = locked.registry();
-        let entry = registry.entry(self.id).filter(|entry| self.is(entry))?;
-        Some(look(registry, entry))
+    /// The variable as it is now, if it is still loaded.
+    fn now(&self) -> Option<Variable> {
+        let now = match runtime::foreign() {
+            Some(there) => there.variables().ok()?.into_iter().find(|now| now.place == self.place),
+            None => {
+                let mut locked = lock::lock().ok()?;
+                let registry = locked.registry();
+                let id = EntryId::at(self.place);
+                registry.entry(id).map(|entry| Variable::new(registry, id, entry))
+            }
+        };
+        now.filter(|now| self.is(now))
     }
 
-    fn is(&self, entry: &Entry) -> bool {
-        entry.descriptor.name() == self.name && entry.descriptor.place().line == self.line
+    /// Whether it is the same declaration, or a shared variable of the same name.
+    pub(crate) fn is(&self, now: &Variable) -> bool {
+        now.name == self.name
+            && now.type_name == self.type_name
+            && (self.is_shared || (&now.file, now.line) == (&self.file, self.line))
     }
 
     /// The name.
@@ -79,8 +97,7 @@ impl Variable {
     /// The value now, as text.
     #[must_use]
     pub fn value(&self) -> String {
-        self.look(|_, entry| entry.descriptor.show(entry.bits()))
-            .unwrap_or_else(|| self.value.clone())
+        self.now().map_or_else(|| self.value.clone(), |now| now.value)
     }
 
     /// The initial value in the built file, as text.
@@ -92,13 +109,13 @@ impl Variable {
     /// How many sites read it.
     #[must_use]
     pub fn site_count(&self) -> usize {
-        self.look(|_, entry| entry.site_count()).unwrap_or(0)
+        self.now().map_or(0, |now| now.sites)
     }
 
     /// How often it has been set.
     #[must_use]
     pub fn updates(&self) -> u64 {
-        self.look(|_, entry| entry.updates).unwrap_or(0)
+        self.now().map_or(0, |now| now.updates)
     }
 
     /// The file that declares it, as given to the compiler.
@@ -125,14 +142,11 @@ impl Variable {
         self.is_shared
     }
 
-    /// The path of the module that declares it.
+    /// The path of the module that declares it; of a shared variable, the first of those loaded.
+    /// Empty once it has been unloaded.
     #[must_use]
     pub fn module(&self) -> String {
-        self.look(|registry, entry| {
-            entry.module.and_then(|place| registry.module(place)).map(|module| module.path.clone())
-        })
-        .flatten()
-        .unwrap_or_default()
+        self.now().map(|now| now.module).unwrap_or_default()
     }
 
     /// Sets the variable from text, in the notation of [`value`](Variable::value).
@@ -142,14 +156,34 @@ impl Variable {
     /// [`Error::BadValue`] says what would be valid; otherwise as
     /// [`Immediate::set`](crate::Immediate::set). Nothing has changed.
     pub fn set_text(&self, text: &str) -> Result<(), Error> {
-        let mut locked = lock::lock()?;
-        let registry = locked.registry();
-        let change = match registry.entry(self.id).filter(|entry| self.is(entry)) {
-            Some(entry) => initial::assign(entry, text)?,
-            None => return Err(Error::Unloaded { variable: self.name.clone() }),
-        };
-        update::apply(registry, &[change], Mode::Live)
+        match runtime::foreign() {
+            Some(there) => there.set_text(self, text),
+            None => set_text_here(self.place, &self.name, &self.file, self.line, text),
+        }
     }
+}
+
+/// Sets a variable of this copy's runtime from text.
+pub(crate) fn set_text_here(
+    place: usize,
+    name: &str,
+    file: &str,
+    line: u32,
+    text: &str,
+) -> Result<(), Error> {
+    let setters = lock::setters()?;
+    let mut locked = setters.registry()?;
+    let registry = locked.registry();
+    let is = |entry: &&Entry| {
+        let declared = entry.descriptor.place();
+        entry.descriptor.name() == name
+            && (entry.descriptor.is_shared() || (declared.file, declared.line) == (file, line))
+    };
+    let change = match registry.entry(EntryId::at(place)).filter(is) {
+        Some(entry) => initial::assign(entry, text)?,
+        None => return Err(Error::Unloaded { variable: name.to_string() }),
+    };
+    update::apply(registry, &[change], Mode::Live)
 }
 
 /// The variables of all loaded modules, in the order in which they were registered.
@@ -166,13 +200,18 @@ impl Variable {
 /// assert_eq!(queue.doc(), "Requests that may wait.");
 /// ```
 pub fn variables() -> impl Iterator<Item = Variable> {
-    let list: Vec<Variable> = lock::lock().map_or_else(
-        |_| Vec::new(),
-        |mut locked| {
-            locked.registry().entries().map(|(id, entry)| Variable::new(id, entry)).collect()
-        },
-    );
-    list.into_iter()
+    let list = match runtime::foreign() {
+        Some(there) => there.variables(),
+        None => list_here(),
+    };
+    list.unwrap_or_default().into_iter()
+}
+
+/// The variables that this copy's runtime knows.
+pub(crate) fn list_here() -> Result<Vec<Variable>, Error> {
+    let mut locked = lock::lock()?;
+    let registry = locked.registry();
+    Ok(registry.entries().map(|(id, entry)| Variable::new(registry, id, entry)).collect())
 }
 
 /// The variable with this name.
@@ -201,7 +240,10 @@ pub fn find(name: &str) -> Option<Variable> {
 pub fn lookup(name: &str) -> Result<Variable, Error> {
     match find(name) {
         Some(variable) => Ok(variable),
-        None => Err(initial::unknown(lock::lock()?.registry(), name)),
+        None => {
+            let names: Vec<String> = variables().map(|variable| variable.name).collect();
+            Err(initial::unknown(names.iter().map(String::as_str), name))
+        }
     }
 }
 
@@ -227,20 +269,32 @@ pub struct Module {
 /// }
 /// ```
 pub fn modules() -> impl Iterator<Item = Module> {
-    let list: Vec<Module> = lock::lock().map_or_else(
+    let list = match runtime::foreign() {
+        Some(there) => there.modules(),
+        None => modules_here(),
+    };
+    list.into_iter()
+}
+
+/// The modules that this copy's runtime knows.
+pub(crate) fn modules_here() -> Vec<Module> {
+    lock::lock().map_or_else(
         |_| Vec::new(),
         |mut locked| {
             let registry = locked.registry();
+            let declared_in = |place| {
+                let all = registry.entries().flat_map(|(_, entry)| entry.declarations());
+                all.filter(|one| one.module == Some(place)).count()
+            };
             let described = registry.modules().map(|(place, module)| Module {
                 path: module.path.clone(),
                 base: module.base,
-                variables: registry.entries().filter(|(_, e)| e.module == Some(place)).count(),
+                variables: declared_in(place),
                 sites: module.site_count(),
             });
             described.collect()
         },
-    );
-    list.into_iter()
+    )
 }
 
 /// One place in the code that reads a variable.
@@ -303,6 +357,15 @@ impl fmt::Display for SiteForm {
 /// assert_eq!(immediate::sites().filter(|s| s.variable == LIMIT.name()).count(), LIMIT.site_count());
 /// ```
 pub fn sites() -> impl Iterator<Item = Site> {
+    let list = match runtime::foreign() {
+        Some(there) => there.sites(),
+        None => sites_here(),
+    };
+    list.into_iter()
+}
+
+/// The sites that this copy's runtime knows.
+pub(crate) fn sites_here() -> Vec<Site> {
     let mut list = Vec::new();
     if let Ok(mut locked) = lock::lock() {
         let registry = locked.registry();
@@ -333,5 +396,5 @@ pub fn sites() -> impl Iterator<Item = Site> {
             }
         }
     }
-    list.into_iter()
+    list
 }

@@ -72,16 +72,27 @@ mod backing;
 mod batch;
 mod comparison;
 mod config;
+#[cfg(all(feature = "control", target_os = "linux"))]
+pub mod control;
 mod declare;
 mod declared;
 mod descriptor;
 mod error;
+mod exchange;
 mod initial;
 mod introspect;
 mod lock;
 mod module;
+mod named;
+mod objects;
+#[cfg(all(feature = "plugin", unix))]
+pub mod plugin;
+#[cfg(feature = "profile")]
+pub mod profile;
 mod record;
 mod registry;
+mod runtime;
+mod similar;
 mod sites;
 mod status;
 mod update;
@@ -97,9 +108,15 @@ pub use immediate_arch::{
 };
 pub use immediate_macros::{ImmediateValue, immediate};
 pub use introspect::{Module, Site, SiteForm, Variable, find, lookup, modules, sites, variables};
+pub use named::{Assigned, set_named};
 pub use status::{Status, status};
 pub use value::{ImmediateValue, Kind};
 pub use variable::Immediate;
+
+/// The example of the README, which runs with the tests of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;
 
 /// What the macros' expansions name. No part of the interface.
 #[doc(hidden)]
@@ -112,6 +129,7 @@ pub mod __private {
     pub use crate::declare::declare;
     pub use crate::declared::*;
     pub use crate::descriptor::{Descriptor, Place};
+    pub use crate::exchange::Bits;
     pub use crate::module::{enter, leave};
     pub use crate::sites::{site_branch, site_comparison, site_test, site_value};
     pub use crate::value::Kind;

@@ -1,14 +1,26 @@
-//! The update lock: one thread at a time sets, registers or lists.
+//! Two locks: one for who sets, one for the registry.
 //!
-//! The registry is reached only through the guard, which is what functions that need the lock ask
-//! for. A thread that asks for the lock while it holds it is told so instead of waiting for itself.
+//! * The *setters' lock* is held from before a set until after it, and by a
+//!   [`Guard`](crate::Guard) for as long as the program likes. The program's own code may run
+//!   meanwhile, and load a module.
+//! * The *registry's lock* is held for moments, for one step: to register a module, to list, to carry
+//!   out one set. The registry is reached only through it.
 //!
-//! No call into the dynamic loader is made under this lock: a module's constructor takes it while
-//! the loader's lock is held, so the other order would deadlock.
+//! Order: the setters' lock, then the registry's.
+//!
+//! # The dynamic loader
+//!
+//! A module's constructor and destructor run while the loader's lock is held. They take the registry's
+//! lock and never the setters', so that they wait for nobody who may be waiting for the loader; and
+//! whoever holds the registry's lock calls nothing that may want the loader's: no `dlopen`, no
+//! `dl_iterate_phdr`, no standard error (its lock may belong to somebody who is setting), no
+//! thread-local of a library (its first use asks the loader for memory).
+//!
+//! A thread that asks for a lock while it holds it is told so instead of waiting for itself.
 //!
 //! # Fork
 //!
-//! `fork` takes the lock first and lets go of it on both sides, so that the child never inherits a
+//! `fork` takes both first and lets go of them on both sides, so that the child never inherits a
 //! half-done batch or a lock whose owner does not exist there (`pthread_atfork(3)`).
 
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -17,11 +29,34 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::error::Error;
 use crate::registry::Registry;
 
+static SETTERS: Mutex<()> = Mutex::new(());
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry::new());
-/// The kernel's id of the thread that holds the lock; 0 if none does. Only compared with one's own.
+/// The kernel's id of the thread that holds the setters' lock; 0 if none does. Only compared with
+/// one's own.
+static SETTER: AtomicI32 = AtomicI32::new(0);
+/// The same for the registry's lock.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 
-/// The lock, held.
+/// The setters' lock, held.
+pub(crate) struct Setters {
+    _held: MutexGuard<'static, ()>,
+}
+
+impl Drop for Setters {
+    fn drop(&mut self) {
+        // The guard, a field, is dropped after this.
+        SETTER.store(0, Ordering::Relaxed);
+    }
+}
+
+impl Setters {
+    /// Waits for the registry's lock.
+    pub(crate) fn registry(&self) -> Result<Locked, Error> {
+        lock()
+    }
+}
+
+/// The registry's lock, held.
 pub(crate) struct Locked(MutexGuard<'static, Registry>);
 
 impl Locked {
@@ -37,7 +72,19 @@ impl Drop for Locked {
     }
 }
 
-/// Waits for the lock.
+/// Waits for the setters' lock.
+pub(crate) fn setters() -> Result<Setters, Error> {
+    let own = thread_id();
+    // A test of the program's own runs under the registry's lock and may not set.
+    if SETTER.load(Ordering::Relaxed) == own || OWNER.load(Ordering::Relaxed) == own {
+        return Err(Error::WithinUpdate);
+    }
+    let guard = SETTERS.lock().unwrap_or_else(PoisonError::into_inner);
+    SETTER.store(own, Ordering::Relaxed);
+    Ok(Setters { _held: guard })
+}
+
+/// Waits for the registry's lock.
 pub(crate) fn lock() -> Result<Locked, Error> {
     let own = thread_id();
     if OWNER.load(Ordering::Relaxed) == own {
@@ -83,40 +130,46 @@ mod fork {
 
     use std::cell::UnsafeCell;
     use std::sync::Once;
-
     use std::sync::atomic::Ordering;
 
-    use super::{Locked, OWNER, lock, thread_id};
+    use super::{Locked, OWNER, SETTER, Setters, lock, setters, thread_id};
 
-    struct Held(UnsafeCell<Option<Locked>>);
+    /// The registry's lock is let go first.
+    type Both = (Option<Locked>, Option<Setters>);
+
+    struct Held(UnsafeCell<Both>);
 
     // SAFETY: F1.
     unsafe impl Sync for Held {}
 
-    static HELD: Held = Held(UnsafeCell::new(None));
+    static HELD: Held = Held(UnsafeCell::new((None, None)));
 
     extern "C" fn prepare() {
-        // A thread that forks while it holds the lock keeps it, on both sides.
-        if let Ok(locked) = lock() {
+        // A thread that forks while it holds a lock keeps it, on both sides.
+        let setters = setters().ok();
+        let registry = lock().ok();
+        if setters.is_some() || registry.is_some() {
             // SAFETY: F1.
-            unsafe { *HELD.0.get() = Some(locked) };
+            unsafe { *HELD.0.get() = (registry, setters) };
         }
     }
 
     extern "C" fn release() {
-        // SAFETY: F1; the lock is still held here.
-        drop(unsafe { (*HELD.0.get()).take() });
+        // SAFETY: F1; a lock is still held here, or nothing is kept.
+        drop(unsafe { std::mem::take(&mut *HELD.0.get()) });
     }
 
     extern "C" fn release_in_child() {
         release();
-        if OWNER.load(Ordering::Relaxed) != 0 {
-            // The thread that forked held the lock and goes on holding it, under another id here.
-            OWNER.store(thread_id(), Ordering::Relaxed);
+        for owner in [&SETTER, &OWNER] {
+            if owner.load(Ordering::Relaxed) != 0 {
+                // The thread that forked held the lock and goes on holding it, under another id here.
+                owner.store(thread_id(), Ordering::Relaxed);
+            }
         }
     }
 
-    /// Makes `fork` take the lock, from now on.
+    /// Makes `fork` take the locks, from now on.
     pub(crate) fn watch() {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {

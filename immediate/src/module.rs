@@ -12,13 +12,16 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ops::Range;
 
 use immediate_arch::KnownText;
 
 use crate::initial;
 use crate::lock;
+use crate::objects;
 use crate::record::Header;
+use crate::registry::Registry;
+use crate::runtime;
 use crate::update;
 
 /// A loaded ELF object, as the dynamic loader describes it.
@@ -27,53 +30,23 @@ struct Object {
     path: String,
     base: usize,
     texts: Vec<KnownText>,
+    /// All of its segments.
+    loaded: Vec<Range<usize>>,
     is_executable: bool,
 }
 
-/// Registers a module.
+/// Registers a module, with the runtime of the process.
 ///
 /// # Safety
 ///
 /// M1.
 pub unsafe extern "C" fn enter(header: *const Header) {
     // SAFETY: M1.
-    let header: &'static Header = unsafe { &*header };
-    lock::watch_fork();
-    exit::watch();
-    // The loader is asked before our lock is taken: it holds its own lock while it calls us.
-    let Some(object) = find(std::ptr::from_ref(header).addr()) else {
-        report("a module registered that the dynamic loader does not know; it is left alone");
-        return;
-    };
-    let name = object.name();
-    let tables = match header.tables() {
-        Ok(tables) => tables,
-        Err(broken) => {
-            report(&format!("{name} is not registered: {broken}; its variables keep their values"));
-            return;
+    unsafe {
+        match runtime::foreign() {
+            Some(there) => there.enter(header),
+            None => enter_here(header),
         }
-    };
-    let Ok(mut locked) = lock::lock() else {
-        report(&format!("{name} is not registered: it was loaded while a variable was being set"));
-        return;
-    };
-    let registry = locked.registry();
-    let place = registry.add_module(header, name.clone(), object.base, tables, &object.texts);
-    for line in initial::apply(registry, place, object.is_executable) {
-        report(&line);
-    }
-    let stale = update::bring_up(registry, place);
-    for error in &stale.errors {
-        report(&format!("{name}: sites keep what was built in: {error}"));
-    }
-    if stale.is_fatal {
-        // Safe code would follow an address that is 0. There is no way to go on, and no caller to
-        // tell.
-        report(&format!(
-            "{name}: it has addresses or tests by closure, which were not known when it was built, \
-             and its code cannot be changed here; build with --cfg immediate_no_patching"
-        ));
-        std::process::abort();
     }
 }
 
@@ -83,6 +56,98 @@ pub unsafe extern "C" fn enter(header: *const Header) {
 ///
 /// M1.
 pub unsafe extern "C" fn leave(header: *const Header) {
+    // SAFETY: M1.
+    unsafe {
+        match runtime::foreign() {
+            Some(there) => there.leave(header),
+            None => leave_here(header),
+        }
+    }
+}
+
+/// Registers a module with the runtime of this copy.
+///
+/// # Safety
+///
+/// M1.
+pub(crate) unsafe extern "C" fn enter_here(header: *const Header) {
+    // SAFETY: M1.
+    let header: &'static Header = unsafe { &*header };
+    exit::watch();
+    // The loader is asked, and lines are reported, outside our lock (see `lock`).
+    let object = find(std::ptr::from_ref(header).addr());
+    let lines = match lock::lock() {
+        Ok(mut locked) => register(locked.registry(), header, object, false),
+        Err(_) => {
+            let name = object.map(|object| object.name()).unwrap_or_default();
+            vec![format!("{name} is not registered: a test by closure loaded it during a set")]
+        }
+    };
+    lines.iter().for_each(|line| report(line));
+}
+
+/// Registers a module whose code may be running already; returns the lines to report.
+///
+/// # Safety
+///
+/// The module stays loaded meanwhile.
+pub(crate) unsafe fn register_running(
+    registry: &mut Registry,
+    header: &'static Header,
+) -> Vec<String> {
+    register(registry, header, find(std::ptr::from_ref(header).addr()), true)
+}
+
+fn register(
+    registry: &mut Registry,
+    header: &'static Header,
+    object: Option<Object>,
+    is_running: bool,
+) -> Vec<String> {
+    let Some(object) = object else {
+        let line = "a module registered that the dynamic loader does not know; it is left alone";
+        return vec![line.to_string()];
+    };
+    let name = object.name();
+    let tables = match header.tables(&object.loaded, &object.texts) {
+        Ok(tables) => tables,
+        Err(broken) => {
+            registry.refuse(object.base, header, broken.to_string());
+            return vec![format!(
+                "{name} is not registered: {broken}; its variables keep their values and cannot be \
+                 set"
+            )];
+        }
+    };
+    if registry.has_tables(&tables) {
+        return Vec::new();
+    }
+    let (place, mut lines) =
+        registry.add_module(header, name.clone(), object.base, tables, &object.texts);
+    lines.extend(initial::apply(registry, place, object.is_executable));
+    let stale = update::bring_up(registry, place, is_running);
+    for error in &stale.errors {
+        lines.push(format!("{name}: sites keep what was built in: {error}"));
+    }
+    if stale.is_fatal {
+        // Safe code would follow an address that is 0. There is no way to go on, and no caller to
+        // tell.
+        lines.push(format!(
+            "{name}: it has addresses or tests by closure, which were not known when it was built, \
+             and its code cannot be changed here; build with --cfg immediate_no_patching"
+        ));
+        lines.iter().for_each(|line| report(line));
+        std::process::abort();
+    }
+    lines
+}
+
+/// Forgets a module in the runtime of this copy.
+///
+/// # Safety
+///
+/// M1.
+pub(crate) unsafe extern "C" fn leave_here(header: *const Header) {
     // SAFETY: M1.
     let header: &'static Header = unsafe { &*header };
     match find(std::ptr::from_ref(header).addr()) {
@@ -126,9 +191,7 @@ mod exit {
     pub(super) fn watch() {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
-            // The function must still be there at the end: a library that holds it stays.
-            super::pin(begin as extern "C" fn(*mut c_void) as *const c_void);
-            // SAFETY: a function that lives as long as the process, and no arguments.
+            // SAFETY: a function that lives as long as the process (`stay`), and no arguments.
             unsafe { __cxa_atexit(begin, ptr::null_mut(), ptr::null_mut()) };
         });
     }
@@ -138,24 +201,40 @@ mod exit {
     }
 }
 
-/// Keeps the library that holds this function, and with it the handlers and the state of this
-/// runtime, loaded for good. The executable always is.
-fn pin(function: *const c_void) {
-    match find(function.addr()) {
+/// Keeps the library that holds this code, and with it the handlers and the state of this runtime,
+/// loaded for good. The executable always is.
+pub(crate) fn stay() {
+    match find(own_address()) {
         Some(object) if !object.is_executable => {
             let Ok(path) = std::ffi::CString::new(object.path) else { return };
             let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
             // SAFETY: the library is loaded already: nothing is loaded, and no code runs.
-            unsafe { libc::dlopen(path.as_ptr(), flags) };
+            if unsafe { libc::dlopen(path.as_ptr(), flags) }.is_null() {
+                report(&format!(
+                    "{} cannot be kept loaded, although it holds the runtime: never unload it",
+                    path.to_string_lossy()
+                ));
+            }
         }
         _ => {}
     }
 }
 
+fn own_address() -> usize {
+    stay as fn() as usize
+}
+
+/// The path of the module that holds this code.
+pub(crate) fn own_name() -> String {
+    find(own_address()).map(|object| object.name()).unwrap_or_default()
+}
+
+/// Writes a line to standard error, in one piece and without its lock: a thread that holds that may
+/// be waiting for one of ours.
 pub(crate) fn report(line: &str) {
-    use std::io::Write;
-    // Not `eprintln!`, which panics where there is no standard error.
-    let _ = writeln!(std::io::stderr(), "immediate: {line}");
+    let line = format!("immediate: {line}\n");
+    // SAFETY: reads the line's own bytes. Where there is no standard error, nobody reads them.
+    unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
 }
 
 impl Object {
@@ -168,57 +247,35 @@ impl Object {
     }
 }
 
-struct Search {
-    address: usize,
-    seen: usize,
-    found: Option<Object>,
-}
-
 /// The object whose segments contain `address`.
 fn find(address: usize) -> Option<Object> {
-    let mut search = Search { address, seen: 0, found: None };
-    // SAFETY: the callback gets this search back, which outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
-    search.found
-}
-
-unsafe extern "C" fn visit(
-    info: *mut libc::dl_phdr_info,
-    _size: usize,
-    search: *mut c_void,
-) -> c_int {
-    // SAFETY: `dl_iterate_phdr` passes a description that is valid during the call, and our search.
-    let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
-    search.seen += 1;
-    // SAFETY: the loader's own table of program headers.
-    let headers =
-        unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
-    let base = info.dlpi_addr as usize;
-    let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD).map(|header| {
-        let start = base.wrapping_add(header.p_vaddr as usize);
-        (start, start.wrapping_add(header.p_memsz as usize), header.p_flags)
-    });
-    if !loaded.clone().any(|(start, end, _)| (start..end).contains(&search.address)) {
-        return 0;
+    if cfg!(miri) {
+        return None; // The interpreter has no loader.
     }
-    let page = page_size();
-    let texts = loaded.filter(|(_, _, flags)| flags & libc::PF_X != 0).map(|(start, end, _)| {
-        KnownText { start: start & !(page - 1), end: end.next_multiple_of(page) }
+    let mut found = None;
+    objects::each(&mut |object| {
+        let loaded: Vec<_> = object.ranges(libc::PT_LOAD).map(|(range, _)| range).collect();
+        if !loaded.iter().any(|range| range.contains(&address)) {
+            return true;
+        }
+        let page = page_size();
+        let texts = object
+            .ranges(libc::PT_LOAD)
+            .filter(|(_, segment)| segment.p_flags & libc::PF_X != 0)
+            .map(|(Range { start, end }, _)| KnownText {
+                start: start & !(page - 1),
+                end: end.next_multiple_of(page),
+            });
+        found = Some(Object {
+            path: object.path.to_string(),
+            base: object.base,
+            texts: texts.collect(),
+            loaded,
+            is_executable: object.is_executable,
+        });
+        false
     });
-    let path = if info.dlpi_name.is_null() {
-        String::new()
-    } else {
-        // SAFETY: the loader's own name of the object.
-        unsafe { CStr::from_ptr(info.dlpi_name) }.to_string_lossy().into_owned()
-    };
-    search.found = Some(Object {
-        path,
-        base,
-        texts: texts.collect(),
-        // The first object is the program (`dl_iterate_phdr(3)`).
-        is_executable: search.seen == 1,
-    });
-    1
+    found
 }
 
 fn page_size() -> usize {

@@ -6,13 +6,17 @@
 //!
 //! # Invariants
 //!
-//! * `R1` A [`Header`] is written by the templates in `immediate-arch`; it lies in its module's
-//!   read-only data, and its bounds enclose that module's own tables.
+//! * `R1` A [`Header`] is written by the templates in `immediate-arch` or by `include/immediate.h`;
+//!   it lies in its module's read-only data. That its bounds enclose tables of that module, and that
+//!   their records refer to it, is looked at when the module registers ([`Header::tables`]).
 //! * `R2` Records are immutable and live as long as their module is loaded.
 
 #![allow(unsafe_code)]
 
 use std::fmt;
+use std::ops::Range;
+
+use immediate_arch::KnownText;
 
 use crate::comparison::{Operator, compare};
 use crate::descriptor::Descriptor;
@@ -189,6 +193,7 @@ pub(crate) struct Tables {
 pub(crate) enum Broken {
     Layout { found: u32 },
     Table { name: &'static str, bytes: usize, record: usize },
+    Outside { name: &'static str, index: usize, what: &'static str },
 }
 
 impl fmt::Display for Broken {
@@ -199,35 +204,52 @@ impl fmt::Display for Broken {
             }
             Broken::Table { name, bytes, record } => write!(
                 out,
-                "its table of {name} has {bytes} bytes, which is no whole number of records of \
-                 {record} bytes at their alignment"
+                "its table of {name} has {} bytes, which is no whole number of records of \
+                 {record} bytes at their alignment inside the module",
+                bytes.cast_signed()
             ),
+            Broken::Outside { name, index, what } => {
+                write!(out, "record {index} of its table of {name} has {what} outside the module")
+            }
         }
     }
 }
 
 impl Header {
-    /// The tables between the bounds.
-    pub(crate) fn tables(&'static self) -> Result<Tables, Broken> {
+    /// The tables between the bounds, whose records stay inside the module: `loaded` are its
+    /// segments, `texts` those with code.
+    pub(crate) fn tables(
+        &'static self,
+        loaded: &[Range<usize>],
+        texts: &[KnownText],
+    ) -> Result<Tables, Broken> {
         if self.layout != LAYOUT || self.size as usize != size_of::<Header>() - 4 {
             return Err(Broken::Layout { found: self.layout });
         }
         let [variables, sites, comparisons, tests] = &self.bounds;
-        Ok(Tables {
-            variables: table(variables, "variables")?,
-            sites: table(sites, "sites")?,
-            comparisons: table(comparisons, "comparisons")?,
-            tests: table(tests, "tests")?,
-        })
+        let tables = Tables {
+            variables: table(variables, "variables", loaded)?,
+            sites: table(sites, "sites", loaded)?,
+            comparisons: table(comparisons, "comparisons", loaded)?,
+            tests: table(tests, "tests", loaded)?,
+        };
+        tables.check(loaded, texts)?;
+        Ok(tables)
     }
 }
 
 /// The only place where section bounds become a slice.
-fn table<R>([start, end]: &'static [i32; 2], name: &'static str) -> Result<&'static [R], Broken> {
+fn table<R>(
+    [start, end]: &'static [i32; 2],
+    name: &'static str,
+    loaded: &[Range<usize>],
+) -> Result<&'static [R], Broken> {
     let (start, end) = (resolve(start), resolve(end));
     let record = size_of::<R>();
     let bytes = end.wrapping_sub(start);
-    if end < start || !bytes.is_multiple_of(record) || !start.is_multiple_of(align_of::<R>()) {
+    let is_inside = loaded.iter().any(|segment| segment.start <= start && end <= segment.end);
+    let is_whole = bytes.is_multiple_of(record) && start.is_multiple_of(align_of::<R>());
+    if end < start || !is_inside || !is_whole {
         return Err(Broken::Table { name, bytes, record });
     }
     // SAFETY: R1, R2; any bytes are valid in the fields of a record.
@@ -238,30 +260,116 @@ fn table<R>([start, end]: &'static [i32; 2], name: &'static str) -> Result<&'sta
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SiteIndex(u32);
 
+impl SiteIndex {
+    /// The name of its table and its index there.
+    fn place(self) -> (&'static str, usize) {
+        let name = ["sites", "comparisons", "tests", ""][(self.0 >> TABLE_SHIFT) as usize];
+        (name, (self.0 & INDEX_MASK) as usize)
+    }
+}
+
 const TABLE_SHIFT: u32 = 30;
 const INDEX_MASK: u32 = (1 << TABLE_SHIFT) - 1;
 
 impl Tables {
-    /// The site records of all tables, in order.
-    fn records(&self) -> impl Iterator<Item = (SiteIndex, &'static SiteRecord)> + use<> {
-        let number =
-            |table: u32| move |index: usize| SiteIndex(table << TABLE_SHIFT | index as u32);
-        let sites = self.sites.iter().enumerate().map(move |(i, r)| (number(0)(i), r));
-        let comparisons =
-            self.comparisons.iter().enumerate().map(move |(i, r)| (number(1)(i), &r.site));
-        let tests = self.tests.iter().enumerate().map(move |(i, r)| (number(2)(i), &r.site));
-        sites.chain(comparisons).chain(tests)
+    /// Whether these are the same tables.
+    pub(crate) fn are(&self, other: &Tables) -> bool {
+        self.variables.as_ptr() == other.variables.as_ptr()
     }
 
-    /// Every site with its variable.
-    pub(crate) fn sites(
+    /// Looks whether every record refers to its own module, so that following it is sound.
+    fn check(&self, loaded: &[Range<usize>], texts: &[KnownText]) -> Result<(), Broken> {
+        // Most often all of them are in one segment.
+        let mut segment = 0..0;
+        let mut is_slot = |field: &i32| {
+            let slot = resolve(field) & !3;
+            let end = slot.wrapping_add(size_of::<usize>());
+            let is_in = |one: &Range<usize>| one.start <= slot && slot < end && end <= one.end;
+            if !is_in(&segment) {
+                segment = loaded.iter().find(|one| is_in(one)).cloned().unwrap_or(0..0);
+            }
+            slot.is_multiple_of(align_of::<usize>()) && is_in(&segment)
+        };
+        let outside = |name, index, what| Err(Broken::Outside { name, index, what });
+        for (index, record) in self.variables.iter().enumerate() {
+            if record.variable != 0 && !is_slot(&record.variable) {
+                return outside("variables", index, "its variable");
+            }
+        }
+        // Most often all of them are in one text.
+        let mut text = KnownText { start: 0, end: 0 };
+        let mut is_code = |address: usize| {
+            if !(text.start..text.end).contains(&address) {
+                let home = texts.iter().find(|one| (one.start..one.end).contains(&address));
+                text = *home.unwrap_or(&text);
+            }
+            (text.start..text.end).contains(&address)
+        };
+        let mut broken = None;
+        self.each_record(|index, record| {
+            let what = if record.variable == 0 {
+                return;
+            } else if !is_slot(&record.variable) {
+                "its variable"
+            } else if !is_code(record.code()) {
+                "its code"
+            } else if record.kind() != VALUE && !is_code(record.target()) {
+                "its target"
+            } else if Self::is_test(index) && !is_code(self.test_address(index)) {
+                "its test"
+            } else {
+                return;
+            };
+            broken.get_or_insert((index, what));
+        });
+        let Some((index, what)) = broken else { return Ok(()) };
+        let (name, place) = index.place();
+        outside(name, place, what)
+    }
+
+    /// The function of a site that has a test of its own.
+    fn test_address(&self, index: SiteIndex) -> usize {
+        resolve(&self.tests[(index.0 & INDEX_MASK) as usize].test)
+    }
+
+    /// Whether the codes of these sites ascend.
+    pub(crate) fn ascends(&self, run: &[SiteIndex]) -> bool {
+        if run.iter().all(|index| (index.0 as usize) < self.sites.len()) {
+            // Of the plain table, as most are.
+            let code = |index: &SiteIndex| self.sites[index.0 as usize].code();
+            return run.is_sorted_by(|a, b| code(a) < code(b));
+        }
+        run.is_sorted_by(|a, b| self.code(*a) < self.code(*b))
+    }
+
+    /// Visits the site records of all tables, in order. A loop for each table: a chain of iterators
+    /// costs a call a record.
+    #[inline(always)]
+    fn each_record(&self, mut visit: impl FnMut(SiteIndex, &'static SiteRecord)) {
+        let number = |table: u32, index: usize| SiteIndex(table << TABLE_SHIFT | index as u32);
+        for (index, record) in self.sites.iter().enumerate() {
+            visit(number(0, index), record);
+        }
+        for (index, record) in self.comparisons.iter().enumerate() {
+            visit(number(1, index), &record.site);
+        }
+        for (index, record) in self.tests.iter().enumerate() {
+            visit(number(2, index), &record.site);
+        }
+    }
+
+    /// Visits every site with its variable.
+    #[inline(always)]
+    pub(crate) fn each_site(
         &self,
-    ) -> impl Iterator<Item = (SiteIndex, &'static SiteRecord, Untyped<'static>)> + use<> {
-        self.records().filter_map(|(index, record)| {
+        mut visit: impl FnMut(SiteIndex, &'static SiteRecord, Untyped<'static>),
+    ) {
+        self.each_record(|index, record| {
             // SAFETY: R2.
-            let variable = unsafe { record.variable() };
-            variable.map(|variable| (index, record, variable))
-        })
+            if let Some(variable) = unsafe { record.variable() } {
+                visit(index, record, variable);
+            }
+        });
     }
 
     #[inline]
@@ -329,7 +437,7 @@ impl Tables {
                 Test::Comparison(Operator::from_number(*operator)?, constant)
             }
             _ => {
-                let address = resolve(&self.tests[place].test) as *const ();
+                let address = self.test_address(index) as *const ();
                 // SAFETY: R1; the template refers to a function of this type.
                 Test::Function(unsafe {
                     std::mem::transmute::<*const (), extern "C" fn(u64) -> bool>(address)

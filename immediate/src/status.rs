@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use immediate_arch::{Outcome, Protocol, Refusal, Rejected, RejectedWriter, Writer, isa};
+use immediate_arch::{Outcome, Outlook, Protocol, Refusal, Rejected, RejectedWriter, Writer, isa};
 
 use crate::config;
 use crate::error::Error;
 use crate::lock;
+use crate::runtime::{self, Interface};
 
 /// The state of the runtime; its text is for people.
 ///
@@ -26,7 +27,8 @@ pub struct Status {
     pub protocol: Option<Protocol>,
     /// The writer that the next set of one site would take.
     pub writer: Option<Writer>,
-    /// Whether a set is one instant for all threads, sites and variables.
+    /// Whether a set is one instant for all threads, sites and variables. Plain loads change one
+    /// variable after another.
     pub one_instant: bool,
     /// Each better protocol that cannot be used, and why.
     pub rejected: Vec<Rejected>,
@@ -48,14 +50,20 @@ pub struct Status {
 
 /// Tells how the next set would be carried out, and for each better way why it is not open.
 ///
-/// Changes nothing.
+/// Changes no variable and no site: text is made writable and put back, to see whether that can be
+/// done, and each writer is tried once a process on a site of the library's own.
 #[must_use]
 pub fn status() -> Status {
+    runtime::foreign().and_then(Interface::status).unwrap_or_else(here)
+}
+
+/// The state of this copy's runtime.
+pub(crate) fn here() -> Status {
     let mut status = Status {
         target: isa::imp::NAME,
         protocol: None,
         writer: None,
-        one_instant: true,
+        one_instant: false,
         rejected: Vec::new(),
         rejected_writers: Vec::new(),
         refusal: None,
@@ -78,23 +86,25 @@ pub fn status() -> Status {
     status.sites = registry.modules().map(|(_, module)| module.site_count()).sum();
     status.updates = registry.updates;
     status.last = registry.last.clone();
-    if let Err(error) = config::settle(registry) {
-        status.refusal = Some(error);
-        return status;
-    }
+    config::settle(registry);
     if isa::imp::TRAP.is_empty() {
         return status;
     }
-    match registry.patcher.choose() {
-        Ok((protocol, rejected)) => {
+    match registry.patcher.foresee(1) {
+        Ok(Outlook { protocol, writer, rejected, rejected_writers }) => {
             status.protocol = Some(protocol);
-            (status.writer, status.rejected_writers) = registry.patcher.choose_writer(1);
+            status.writer = Some(writer);
             status.one_instant = protocol.is_one_instant();
             status.rejected = rejected;
+            status.rejected_writers = rejected_writers;
         }
         Err(Refusal::NoProtocol(rejected)) => {
             status.rejected = rejected.clone();
             status.refusal = Some(Refusal::NoProtocol(rejected).into());
+        }
+        Err(Refusal::NotWritable(rejected)) => {
+            status.rejected_writers = rejected.clone();
+            status.refusal = Some(Refusal::NotWritable(rejected).into());
         }
         Err(refusal) => status.refusal = Some(refusal.into()),
     }
@@ -113,8 +123,14 @@ impl fmt::Display for Status {
             _ if self.refusal.is_none() => writeln!(out, "protocol   none needed: plain loads")?,
             _ => writeln!(out, "protocol   none")?,
         }
-        let instant = if self.one_instant { "one instant for all threads" } else { "site by site" };
-        writeln!(out, "a set is   {instant}")?;
+        if self.refusal.is_none() {
+            let instant = match self.protocol {
+                _ if self.one_instant => "one instant for all threads",
+                Some(_) => "site by site",
+                None => "variable by variable",
+            };
+            writeln!(out, "a set is   {instant}")?;
+        }
         for rejected in &self.rejected {
             writeln!(out, "not        {rejected}")?;
         }

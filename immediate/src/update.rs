@@ -30,6 +30,14 @@ pub(crate) fn apply(
     changes: &[Change<'_>],
     mode: Mode,
 ) -> Result<(), Error> {
+    for change in changes.iter().filter(|change| change.can_have_sites()) {
+        // Its sites, if it has any, would not follow.
+        if registry.entry_of(change.variable).is_none()
+            && let Some(descriptor) = change.variable.descriptor
+        {
+            return Err(Error::Unregistered { variable: descriptor.name().to_string() });
+        }
+    }
     let mut touched = Vec::with_capacity(changes.len());
     for change in changes {
         if let Some(id) = registry.entry_of(change.variable)
@@ -38,7 +46,7 @@ pub(crate) fn apply(
             if entry.pending.is_none() {
                 touched.push(id);
             }
-            entry.pending = Some(change.bits);
+            entry.pending = Some(change.bits());
         }
     }
     let result = carry_out(registry, &touched, changes, mode);
@@ -61,15 +69,18 @@ fn carry_out(
     changes: &[Change<'_>],
     mode: Mode,
 ) -> Result<(), Error> {
-    config::settle(registry)?;
-    let mut pokes = Vec::new();
+    config::settle(registry);
+    let (mut pokes, mut copies) = (Vec::new(), Vec::new());
     for id in touched {
         registry.prepare_texts(*id)?;
         let entry = registry.entry(*id).expect("touched above");
-        if let Some(error) = &entry.stale {
+        if let Some((_, error)) = &entry.stale {
             return Err(error.clone());
         }
         let (old, new) = (entry.bits(), entry.pending.expect("touched above"));
+        if entry.is_shared_now() {
+            copies.extend(entry.declarations().map(|one| Change::of_declaration(&one, new)));
+        }
         if old == new {
             continue;
         }
@@ -82,7 +93,7 @@ fn carry_out(
     }
     // A value that no site reads needs no code to change, so no protocol either. It is refused all
     // the same where `set_early` must refuse.
-    let commit = || changes.iter().for_each(Change::commit);
+    let commit = || changes.iter().chain(&copies).for_each(Change::commit);
     if pokes.is_empty() {
         if mode == Mode::Early && !registry.patcher.is_alone() {
             return Err(Error::NotSingleThreaded);
@@ -117,22 +128,27 @@ pub(crate) struct Stale {
 ///
 /// Where it fails, a variable whose built-in value is good keeps it at its sites, and setting it is
 /// refused from then on.
-pub(crate) fn bring_up(registry: &mut Registry, place: usize) -> Stale {
+///
+/// `is_running` says that threads may be running the module already.
+pub(crate) fn bring_up(registry: &mut Registry, place: usize, is_running: bool) -> Stale {
     let mut stale = Stale::default();
-    if let Err(error) = config::settle(registry) {
-        stale.errors.push(error);
-    }
+    config::settle(registry);
     let (mut pokes, mut changed, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
     let mut essential = false;
     for (id, entry) in registry.entries() {
         let current = entry.bits();
         let is_pointer = entry.descriptor.is_pointer();
-        let all = entry.descriptor.built_in() != current || is_pointer;
-        let state = State::new(entry.descriptor, None, current);
+        let mut state = State::new(entry.descriptor, None, current);
         let before = pokes.len();
         let Some((module, run)) = registry.run_in(entry, place) else { continue };
         for &index in run {
-            if all || Tables::is_test(index) {
+            if entry.is_shared_now()
+                && let Some(built) = module.tables.variable(index).and_then(|one| one.descriptor)
+            {
+                // Each declaration has been built with an initial value of its own.
+                state = State::new(built, None, current);
+            }
+            if state.from != state.to || is_pointer || Tables::is_test(index) {
                 let sites = slice::from_ref(&index);
                 let added = add_pokes(&registry.patcher, module, sites, &state, &mut pokes);
                 if let Err(mismatch) = added {
@@ -151,9 +167,17 @@ pub(crate) fn bring_up(registry: &mut Registry, place: usize) -> Stale {
     }
     let mut result = changed.iter().try_for_each(|id| registry.prepare_texts(*id));
     if !pokes.is_empty() && result.is_ok() {
-        // SAFETY: as in `carry_out`; the loader has not let any thread into the module yet, and its
-        // constructors come after ours.
-        result = unsafe { registry.patcher.apply_unseen(&mut pokes) }.map_err(Error::from);
+        let patcher = &mut registry.patcher;
+        // SAFETY: as in `carry_out`; unless it is running, the loader has not let any thread into the
+        // module yet, and its constructors come after ours.
+        let outcome = unsafe {
+            if is_running {
+                patcher.apply(&mut pokes, || ()).map(|_| ())
+            } else {
+                patcher.apply_unseen(&mut pokes)
+            }
+        };
+        result = outcome.map_err(Error::from);
     }
     if let Err(error) = result {
         wrong.extend(changed.into_iter().map(|id| (id, error.clone())));
@@ -162,7 +186,7 @@ pub(crate) fn bring_up(registry: &mut Registry, place: usize) -> Stale {
     }
     for (id, error) in wrong {
         if let Some(entry) = registry.entry_mut(id) {
-            entry.stale = Some(error);
+            entry.stale = Some((place, error));
         }
     }
     stale
@@ -171,7 +195,7 @@ pub(crate) fn bring_up(registry: &mut Registry, place: usize) -> Stale {
 #[cold]
 #[allow(clippy::boxed_local)] // as it comes
 fn site_error(descriptor: &Descriptor, mismatch: Box<Mismatch>) -> Error {
-    Error::Site { variable: descriptor.name(), mismatch: *mismatch }
+    Error::Site { variable: descriptor.name().to_string(), mismatch: *mismatch }
 }
 
 /// What a variable's sites hold and what they shall.

@@ -19,21 +19,38 @@ use std::ptr::NonNull;
 /// How the bits of a value compare, as far as a constant can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[repr(u32)]
 pub enum Kind {
     /// As an unsigned number.
-    Unsigned,
+    Unsigned = 0,
     /// As a signed number.
-    Signed,
+    Signed = 1,
     /// As `false < true`.
-    Bool,
+    Bool = 2,
     /// As a Unicode scalar value.
-    Char,
+    Char = 3,
     /// As an IEEE 754 number.
-    Float,
+    Float = 4,
     /// An address: known when the program runs, not when it is built.
-    Pointer,
+    Pointer = 5,
     /// By a comparison of the type's own.
-    Opaque,
+    Opaque = 6,
+}
+
+impl Kind {
+    /// The kind with this number, as a descriptor holds it.
+    pub(crate) const fn from_number(number: u32) -> Option<Self> {
+        Some(match number {
+            0 => Kind::Unsigned,
+            1 => Kind::Signed,
+            2 => Kind::Bool,
+            3 => Kind::Char,
+            4 => Kind::Float,
+            5 => Kind::Pointer,
+            6 => Kind::Opaque,
+            _ => return None,
+        })
+    }
 }
 
 /// A type that a variable can have.
@@ -72,7 +89,8 @@ pub enum Kind {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the value of an immediate variable",
     note = "it can be an integer, bool, char, f32, f64, a pointer, a reference with lifetime \
-            'static, a fn pointer, NonZero, or a type with #[derive(ImmediateValue)]"
+            'static, a fn pointer, NonNull, NonZero, an Option of the last four, or a type with \
+            #[derive(ImmediateValue)]"
 )]
 pub unsafe trait ImmediateValue: Copy + 'static {
     /// How the bits compare.

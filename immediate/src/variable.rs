@@ -20,8 +20,9 @@ use crate::backing::{Backing, RawBacking};
 use crate::batch::Change;
 use crate::descriptor::Descriptor;
 use crate::error::Error;
+use crate::runtime;
+use crate::update::Mode;
 use crate::value::ImmediateValue;
-use crate::{lock, update};
 
 /// A variable that lives in the instruction stream.
 ///
@@ -61,6 +62,7 @@ const _: () = assert!(BACKING_OFFSET == offset_of!(Immediate<u128>, backing));
 
 /// A variable without its type: a reference to the whole `Immediate<T>`, of which the head can be
 /// seen.
+#[repr(transparent)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Untyped<'a> {
     head: NonNull<Head>,
@@ -167,7 +169,7 @@ impl<T: ImmediateValue> Immediate<T> {
     /// # Ok::<(), immediate::Error>(())
     /// ```
     pub fn set(&self, value: T) -> Result<(), Error> {
-        update::apply(lock::lock()?.registry(), &[Change::new(self, value)], update::Mode::Live)
+        runtime::apply(&[Change::new(self, value)], Mode::Live)
     }
 
     /// Sets the variable while the program starts, without any synchronisation.
@@ -188,7 +190,7 @@ impl<T: ImmediateValue> Immediate<T> {
     /// }
     /// ```
     pub fn set_early(&self, value: T) -> Result<(), Error> {
-        update::apply(lock::lock()?.registry(), &[Change::new(self, value)], update::Mode::Early)
+        runtime::apply(&[Change::new(self, value)], Mode::Early)
     }
 
     /// The variable's name: `module::path::NAME`, or what the attribute's `name` says; empty without
@@ -218,7 +220,7 @@ impl<T: ImmediateValue> Immediate<T> {
     /// ```
     #[must_use]
     pub fn site_count(&self) -> usize {
-        lock::lock().map_or(0, |mut locked| locked.registry().site_count(Untyped::new(self)))
+        runtime::site_count(Untyped::new(self))
     }
 }
 

@@ -8,6 +8,8 @@
 use std::ptr;
 
 const SIZE: usize = 64 * 1024;
+/// `cs`, `gs`, `fs` and `ss` of a 64-bit program, two bytes each.
+const SEGMENTS: u64 = 0x002b_0000_0000_0033;
 
 /// The alternate stack of the thread that made it, from then on.
 #[derive(Debug)]
@@ -46,6 +48,27 @@ impl AlternateStack {
     pub fn was_used(&self) -> bool {
         // SAFETY: the memory is ours. Volatile: the kernel writes it behind the compiler's back.
         (0..SIZE / 8).any(|at| unsafe { self.memory.as_ptr().add(at).read_volatile() } != 0)
+    }
+
+    /// Where a handler that has run on it left a word that every handler leaves: the segment
+    /// registers of user code, as `ucontext_t` holds them on x86-64 Linux.
+    #[must_use]
+    pub fn mark(&self) -> Option<usize> {
+        // SAFETY: as in `was_used`.
+        (0..SIZE / 8)
+            .find(|at| unsafe { self.memory.as_ptr().add(*at).read_volatile() } == SEGMENTS)
+    }
+
+    /// Whether a handler has run since the mark was found or last taken; forgets it. One at most is
+    /// seen, however many have run.
+    pub fn take(&mut self, mark: usize) -> bool {
+        let place = &raw mut self.memory[mark];
+        // SAFETY: the memory is ours, and this thread, here, is in no handler.
+        unsafe {
+            let was_used = place.read_volatile() == SEGMENTS;
+            place.write_volatile(0);
+            was_used
+        }
     }
 
     /// Forgets.

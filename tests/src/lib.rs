@@ -3,6 +3,8 @@
 pub mod alternate_stack;
 pub mod child;
 pub mod counter;
+pub mod empty_root;
+pub mod library;
 pub mod maps;
 pub mod scatter;
 pub mod seccomp;

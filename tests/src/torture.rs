@@ -60,6 +60,22 @@ impl Window {
         self.settled.store(generation, SeqCst);
     }
 
+    /// Carries out the set of a generation, which may fail: then it has begun, and can be tried again.
+    ///
+    /// # Errors
+    ///
+    /// What `set` says.
+    pub fn try_set<E>(
+        &self,
+        generation: u64,
+        set: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.begun.store(generation, SeqCst);
+        set()?;
+        self.settled.store(generation, SeqCst);
+        Ok(())
+    }
+
     /// The last generation whose set has returned.
     #[must_use]
     pub fn settled(&self) -> u64 {

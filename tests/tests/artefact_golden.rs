@@ -178,6 +178,31 @@ fn arm_at(name: &str, address: u64) -> &'static str {
     calls.unwrap_or_else(|| panic!("{name} calls an arm behind {address:#x}"))
 }
 
+/// CASES 20: a read that the compiler may take for a constant is made once.
+#[test]
+fn two_reads_are_two_sites() {
+    if !has_sites() {
+        return;
+    }
+    assert_eq!(image().records_in("read_twice").len(), 2);
+    let moves = essence("read_twice").iter().filter(|line| line.ends_with("<- site")).count();
+    assert_eq!(moves, 2);
+}
+
+/// Guarantee 3: without a fence for the compiler in the arm, the load is made before the loop.
+#[test]
+fn what_the_arm_reads_is_read_in_the_arm() {
+    if !has_sites() {
+        return;
+    }
+    let all = image().function("loop_with_published");
+    let record = site("loop_with_published");
+    let loads: Vec<&Instruction> =
+        all.iter().filter(|one| one.is_ip_rel_memory_operand() && !is_nop(one)).collect();
+    let [load] = loads[..] else { panic!("one load of the static: {loads:?}") };
+    assert!(load.ip() > record.address, "{load} stands before the site");
+}
+
 #[test]
 fn comparisons_stand_decided_in_the_file() {
     if !has_sites() {

@@ -60,7 +60,7 @@ fn attempt(generation: &mut u64, calls: u32, failures: u32, errno: i32) -> bool 
 
 fn sweep(protocol: &str, writer: &str) {
     let stop = AtomicBool::new(false);
-    let reads = AtomicU64::new(0);
+    let (ready, reads) = (AtomicU64::new(0), AtomicU64::new(0));
     let mut generation = 200;
     set(generation).expect("a first set, without faults");
     let before = protections();
@@ -82,9 +82,15 @@ fn sweep(protocol: &str, writer: &str) {
                     assert_eq!(wide % 0x0101_0101_0101_0101, 0, "torn: {wide:#x}");
                     assert!(narrow <= 200, "never set: {narrow}");
                     count += 1;
+                    if count == 1 {
+                        ready.fetch_add(1, Ordering::Relaxed);
+                    }
                 }
                 reads.fetch_add(count, Ordering::Relaxed);
             });
+        }
+        while ready.load(Ordering::Relaxed) < 2 {
+            std::thread::yield_now();
         }
         for errno in [libc::EPERM, libc::ENOMEM] {
             // What `procmem` has stored cannot be undone if it never stores again; only traps keep a

@@ -268,6 +268,11 @@ mod hostile_names {
     type Option = ();
     type Result = ();
     type String = ();
+    struct bool;
+    struct u8;
+    struct u64;
+    struct u128;
+    struct usize;
     mod core {}
     mod std {}
     fn drop() {}
@@ -288,7 +293,7 @@ mod hostile_names {
     pub fn read() -> i8 {
         ::immediate::immediate_if!(VALUE == -7 => { ::immediate::immediate_read!(VALUE) } else { 0 })
     }
-    pub fn test() -> bool {
+    pub fn test() -> ::core::primitive::bool {
         ::immediate::immediate_if!(VALUE, |value| value < 0)
     }
 }

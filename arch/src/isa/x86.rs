@@ -136,10 +136,27 @@ pub(super) fn value_poke(
         Some(Instruction::Move { bits, field, width, .. })
             if width == expected_width && bits == old =>
         {
+            if !is_aligned(address, field, width) {
+                return Err(not_aligned(address, code));
+            }
             Ok(Poke { address, old, new, field, width, head: head(code) })
         }
         found => Err(not_the_move(address, code, found, expected_width, old)),
     }
+}
+
+/// Whether a site lies as the templates align it: all that changes, and the first byte unless the field
+/// is a word of its own, inside one aligned word of eight bytes. Protocols rely on it.
+#[inline]
+fn is_aligned(address: usize, field: u8, width: u8) -> bool {
+    let (field, width) = (usize::from(field), usize::from(width));
+    if width == 8 { (address + field).is_multiple_of(8) } else { address % 8 + field + width <= 8 }
+}
+
+#[cold]
+fn not_aligned(address: usize, code: &[u8]) -> Box<Mismatch> {
+    let expected = "an instruction inside one aligned word of eight bytes".into();
+    Box::new(Mismatch { address, found: code.to_vec(), expected })
 }
 
 #[cold]
@@ -183,6 +200,9 @@ pub fn branch_poke(
     let (before, after) = (if old { jump } else { nop }, if new { jump } else { nop });
     if found != before {
         return Err(not_the_branch(address, bytes(found), target, old));
+    }
+    if !is_aligned(address, 0, BRANCH_LENGTH as u8) {
+        return Err(not_aligned(address, &bytes(found)));
     }
     let head = [before as u8, (before >> 8) as u8];
     Ok(Poke { address, old: before, new: after, field: 0, width: BRANCH_LENGTH as u8, head })

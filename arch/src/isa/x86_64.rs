@@ -181,7 +181,7 @@ macro_rules! __x86_64_module {
 #[macro_export]
 macro_rules! __x86_64_value {
     ($enter:path, $leave:path, $variable:path, $size:expr, $bits:expr) => {{
-        let bits: u64;
+        let bits: ::core::primitive::u64;
         // SAFETY: loads an immediate into a register that the compiler chose; touches no flags, no
         // memory and no stack. The other sections hold data and the module's constructor.
         unsafe {

@@ -19,9 +19,9 @@
 use std::time::Duration;
 
 use super::single;
-use crate::os::Failure;
 use crate::os::stop::Stopper;
 use crate::os::text::OpenText;
+use crate::os::{Failure, mask};
 use crate::poke::Poke;
 use crate::status::Reason;
 
@@ -51,6 +51,8 @@ pub(crate) unsafe fn run(
     pokes: &[Poke],
     commit: impl FnOnce(),
 ) -> Result<(), Stop> {
+    // A handler that ran on this thread while others are stopped could wait for one of them for ever.
+    let _held_back = mask::hold_back();
     // 1.
     let stopped = stopper.stop(signal, bound).map_err(Stop::NotStopped)?;
     // 2. and 3., as for a process with one thread, which this is now.

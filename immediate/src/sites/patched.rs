@@ -82,9 +82,10 @@ macro_rules! __patched_comparison {
 macro_rules! __patched_test {
     ($variable:ident, $kind:literal, $label:literal, $test:expr) => {{
         #[inline(always)]
-        fn site<F>(test: F) -> bool
+        fn site<F>(test: F) -> ::core::primitive::bool
         where
-            F: ::core::ops::Fn($crate::__private::Value<$variable>) -> bool + ::core::marker::Copy,
+            F: ::core::ops::Fn($crate::__private::Value<$variable>) -> ::core::primitive::bool
+                + ::core::marker::Copy,
         {
             if const { !$crate::__private::has_sites::<$variable>() } {
                 return test($crate::__private::load::<$variable>(&$variable));
@@ -106,7 +107,7 @@ macro_rules! __patched_test {
         }
         let test = $crate::__private::test::<$variable, _>($test);
         // A test that captures is refused here: it could not be evaluated when the variable is set.
-        let _: fn($crate::__private::Value<$variable>) -> bool = test;
+        let _: fn($crate::__private::Value<$variable>) -> ::core::primitive::bool = test;
         site(test)
     }};
 }

@@ -34,7 +34,7 @@ macro_rules! __plain_comparison {
 macro_rules! __plain_test {
     ($variable:ident, $kind:literal, $label:literal, $test:expr) => {{
         let test = $crate::__private::test::<$variable, _>($test);
-        let _: fn($crate::__private::Value<$variable>) -> bool = test;
+        let _: fn($crate::__private::Value<$variable>) -> ::core::primitive::bool = test;
         test($crate::__private::load::<$variable>(&$variable)) == (($kind == 1) == $label)
     }};
 }

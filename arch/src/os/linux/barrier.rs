@@ -38,17 +38,35 @@ const REGISTER: &str = "membarrier(REGISTER_PRIVATE_EXPEDITED_SYNC_CORE)";
 /// `ENOSYS` or `EINVAL` where the kernel lacks it, `EPERM` and others where a filter forbids it,
 /// also one that kills.
 pub fn prepare() -> Result<(), Failure> {
-    if is_filtered() && kills() {
+    if surroundings().is_filtered() && kills() {
         return Err(Failure { call: REGISTER, errno: libc::EPERM });
     }
     membarrier(REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, REGISTER)?;
     synchronise()
 }
 
-/// Whether a seccomp filter watches this thread (`proc(5)`, `Seccomp: 2` in `status`).
-fn is_filtered() -> bool {
-    std::fs::read_to_string("/proc/thread-self/status")
-        .is_ok_and(|status| status.lines().any(|line| line == "Seccomp:\t2"))
+/// What a barrier that was prepared holds for: this process, and this thread's mode of filtering
+/// system calls (`PR_GET_SECCOMP` in `prctl(2)`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Surroundings {
+    process: u32,
+    filtering: libc::c_int,
+}
+
+impl Surroundings {
+    /// Whether a filter watches the calls of this thread, or that is not told.
+    #[must_use]
+    pub fn is_filtered(self) -> bool {
+        self.filtering != 0
+    }
+}
+
+/// Where this thread is now.
+#[must_use]
+pub fn surroundings() -> Surroundings {
+    // SAFETY: asks for a number; refused, it is another number.
+    let filtering = unsafe { libc::prctl(libc::PR_GET_SECCOMP, 0, 0, 0, 0) };
+    Surroundings { process: std::process::id(), filtering }
 }
 
 /// Whether the calls kill whoever makes them, as some filters do: a child tries.

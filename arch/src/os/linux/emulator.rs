@@ -27,7 +27,7 @@ pub(super) fn owns(directory: &Directory, thread: i32) -> bool {
         return is_there();
     }
     let blocks = || {
-        let status = directory.status(thread);
+        let status = directory.status(thread).ok().flatten();
         status.is_some_and(|status| status.blocked & 1 << (libc::SIGBUS - 1) != 0)
     };
     let owns = blocks() && {

@@ -8,6 +8,17 @@
 use std::mem::MaybeUninit;
 use std::ptr;
 
+/// A set of every signal, for the mask of a handler: the two that are the C library's own as well,
+/// which its `sigfillset` leaves out.
+pub(super) fn every() -> libc::sigset_t {
+    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: the kernel's set of 64 signals lies at the beginning of the C library's.
+    unsafe {
+        set.as_mut_ptr().cast::<[u8; 8]>().write([0xff; 8]);
+        set.assume_init()
+    }
+}
+
 /// All signals of the calling thread are held back until this is dropped.
 #[derive(Debug)]
 pub struct HeldBack {

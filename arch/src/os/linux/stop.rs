@@ -11,8 +11,9 @@
 //! 5. The round becomes even, and all are woken. On its way out of the handler each thread executes a
 //!    serialising instruction, so that it runs the new text.
 //!
-//! A thread that does not arrive within the bound (it blocks the signal, or waits in the kernel where
-//! no signal reaches it) makes the stop fail: the round becomes even, and nothing has changed.
+//! A thread that does not arrive (it blocks the signal, or waits in the kernel where no signal reaches
+//! it) may be waiting for one that has: the round becomes even after a few milliseconds, all run on for
+//! a while, and another begins. When the bound has passed the stop fails, and nothing has changed.
 //!
 //! # What the owner may not do between steps 2 and 5
 //!
@@ -71,8 +72,17 @@ pub struct Stopped(());
 /// How long a stop may take unless the configuration says otherwise.
 pub const BOUND: Duration = Duration::from_secs(1);
 /// libc blocks all signals for moments, while it creates a thread, and so does the kernel while a
-/// thread is on its way out of our handler; a block that lasts longer is meant.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// thread is on its way out of our handler; a block that lasts longer is meant. Long, because a thread
+/// may wait for a processor in that moment.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// As long as a thread is waited for that has been waited for in vain before.
+const KNOWN_PATIENCE: Duration = Duration::from_millis(20);
+/// The thread that was last found to block the signal, and has not been seen without since.
+static BLOCKED_BEFORE: AtomicI32 = AtomicI32::new(0);
+/// How long the first round holds those who have arrived; each further one twice as long.
+const FIRST_HOLD: Duration = Duration::from_millis(10);
+/// How long they run on between two rounds.
+const RUN: Duration = Duration::from_millis(1);
 /// Between two looks at those who have not arrived.
 const LOOK: Duration = Duration::from_micros(20);
 
@@ -86,16 +96,18 @@ extern "C" fn park(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void
             if own.is_none() {
                 // A signal of an earlier round that failed may bring a thread here before it is asked
                 // in this one: it looks again until it has a place.
-                own = place_of(own_id());
-                if let Some(place) = own {
-                    place.arrived.store(round, Ordering::Release);
-                }
+                // A place that was given to another since is not ours to mark.
+                own = place_of(own_id()).filter(|place| {
+                    let (order, else_order) = (Ordering::AcqRel, Ordering::Relaxed);
+                    place.arrived.compare_exchange(0, round, order, else_order).is_ok()
+                });
             }
             futex(libc::FUTEX_WAIT, round, own.is_none().then_some(LOOK));
         }
         serialise();
         if let Some(place) = own {
-            place.arrived.store(0, Ordering::Release);
+            let (order, else_order) = (Ordering::AcqRel, Ordering::Relaxed);
+            let _ = place.arrived.compare_exchange(round, 0, order, else_order);
         }
     }
     serialise();
@@ -146,23 +158,34 @@ fn serialise() {
 /// [`Reason::NoSignal`] when the wanted signal, or every real-time signal, is handled by the
 /// program.
 pub fn take_signal(wanted: Option<i32>) -> Result<i32, Reason> {
-    let signal = find_signal(wanted)?;
-    if handler_of(signal) == Some(handler()) {
-        return Ok(signal);
+    let call = "sigaction(real-time signal)";
+    loop {
+        let signal = find_signal(wanted)?;
+        if handler_of(signal) == Some(handler()) {
+            return Ok(signal);
+        }
+        // SAFETY: a zeroed action is valid; the fields that matter are set.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        action.sa_sigaction = handler();
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+        // No handler of the program, with a site in it, runs on top of ours while the text changes.
+        action.sa_mask = super::mask::every();
+        // SAFETY: as above.
+        let mut before: libc::sigaction = unsafe { std::mem::zeroed() };
+        // SAFETY: `park` is async-signal-safe by the rules above.
+        if unsafe { libc::sigaction(signal, &raw const action, &raw mut before) } != 0 {
+            return Err(Reason::Failed(Failure::last(call)));
+        }
+        if before.sa_sigaction == libc::SIG_DFL {
+            SIGNAL.store(signal, Ordering::Relaxed);
+            return Ok(signal);
+        }
+        // The program has just taken it: it is given back, and another is looked for.
+        // SAFETY: the action that was there.
+        if unsafe { libc::sigaction(signal, &raw const before, ptr::null_mut()) } != 0 {
+            return Err(Reason::Failed(Failure::last(call)));
+        }
     }
-    // SAFETY: a zeroed action is valid; the fields that matter are set.
-    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    action.sa_sigaction = handler();
-    action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
-    // No handler of the program, with a site in it, runs on top of ours while the text changes.
-    // SAFETY: fills a set that we own.
-    unsafe { libc::sigfillset(&raw mut action.sa_mask) };
-    // SAFETY: `park` is async-signal-safe by the rules above.
-    if unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) } != 0 {
-        return Err(Reason::Failed(Failure::last("sigaction(real-time signal)")));
-    }
-    SIGNAL.store(signal, Ordering::Relaxed);
-    Ok(signal)
 }
 
 /// The signal that is ours already and still is, or one that nobody handles.
@@ -189,19 +212,26 @@ fn find_signal(wanted: Option<i32>) -> Result<i32, Reason> {
 pub fn look(wanted: Option<i32>) -> Result<(), Reason> {
     let signal = find_signal(wanted)?;
     let directory = Directory::open()?;
-    let mut threads = Vec::new();
-    directory.list(&mut [0; 512], |thread| threads.push(thread)).map_err(Reason::Failed)?;
-    let patience = Instant::now() + PATIENCE;
+    let threads = directory.all()?;
+    let began = Instant::now();
     let own = own_id();
     for thread in threads.into_iter().filter(|thread| *thread != own) {
         while matches!(look_at(&directory, thread, signal), Asking::Later) {
-            if Instant::now() > patience {
+            if began.elapsed() > patience(thread) {
+                BLOCKED_BEFORE.store(thread, Ordering::Relaxed);
                 return Err(Reason::ThreadBlocksStop { thread, signal });
             }
             pause();
         }
+        let _ = BLOCKED_BEFORE.compare_exchange(thread, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
     Ok(())
+}
+
+/// How long a thread that blocks the signal is waited for.
+fn patience(thread: i32) -> Duration {
+    let is_known = BLOCKED_BEFORE.load(Ordering::Relaxed) == thread;
+    if is_known { KNOWN_PATIENCE } else { PATIENCE }
 }
 
 /// The address of the handler.
@@ -222,6 +252,8 @@ enum Missing {
     Blocks(i32),
     /// This thread has not arrived.
     Thread(i32),
+    /// Threads end all the time, so that no listing is known to be whole.
+    Listing,
 }
 
 impl Stopper {
@@ -239,7 +271,9 @@ impl Stopper {
     pub fn stop(&mut self, signal: i32, bound: Duration) -> Result<Stopped, Reason> {
         let directory = Directory::open()?;
         emulator::is_there(); // Known before nothing may be allocated.
-        let deadline = Instant::now() + bound;
+        let began = Instant::now();
+        let deadline = began + bound;
+        let mut hold = FIRST_HOLD;
         self.grow(64);
         loop {
             // Places are given anew only when nobody of an earlier round holds one.
@@ -258,18 +292,33 @@ impl Stopper {
             let round = ROUND.load(Ordering::Relaxed).wrapping_add(1);
             ROUND.store(round, Ordering::SeqCst);
             let stopped = Stopped(());
-            match self.gather(&directory, signal, round, deadline) {
+            let until = deadline.min(Instant::now() + hold);
+            let reason = match self.gather(&directory, signal, round, until) {
                 Ok(Missing::Nobody) => return Ok(stopped),
                 Ok(Missing::Room) => {
                     drop(stopped);
                     self.grow(self.capacity * 2);
+                    continue;
                 }
-                Ok(Missing::Blocks(thread)) => {
-                    return Err(Reason::ThreadBlocksStop { thread, signal });
+                Ok(Missing::Blocks(thread)) => Reason::ThreadBlocksStop { thread, signal },
+                Ok(Missing::Thread(thread)) => Reason::ThreadNotStopped { thread },
+                Ok(Missing::Listing) => Reason::ThreadsUnknown { errno: libc::EAGAIN },
+                Err(failure) => Reason::Failed(failure),
+            };
+            drop(stopped);
+            let mut is_over = Instant::now() >= deadline;
+            if let Reason::ThreadBlocksStop { thread, .. } = reason {
+                is_over |= began.elapsed() > patience(thread);
+                if is_over {
+                    BLOCKED_BEFORE.store(thread, Ordering::Relaxed);
                 }
-                Ok(Missing::Thread(thread)) => return Err(Reason::ThreadNotStopped { thread }),
-                Err(failure) => return Err(Reason::Failed(failure)),
             }
+            if is_over || matches!(reason, Reason::Failed(_)) {
+                return Err(reason);
+            }
+            // Who is missing may wait for one who was held: all run on for a while.
+            hold *= 2;
+            std::thread::sleep(RUN);
         }
     }
 
@@ -295,16 +344,18 @@ impl Stopper {
         directory: &Directory,
         signal: i32,
         round: u32,
-        deadline: Instant,
+        until: Instant,
     ) -> Result<Missing, Failure> {
-        let patience = Instant::now() + PATIENCE;
         loop {
             // Whoever had arrived before this listing creates no thread that it could miss.
             let waiting = first_missing(directory, round);
             // 2.
-            let (mut newcomer, mut blocks, mut full) = (None, None, false);
+            let (mut newcomer, mut blocks, mut full, mut unsent) = (None, None, false, None);
+            let (mut listed, mut has_one_ended) = (0, false);
             let own = own_id();
+            let count = directory.count();
             directory.list(&mut self.listing, |thread| {
+                listed += 1;
                 if thread == own || full {
                     return;
                 }
@@ -312,37 +363,51 @@ impl Stopper {
                 if known.is_some_and(|place| place.is_sent.load(Ordering::Relaxed)) {
                     return;
                 }
-                match look_at(directory, thread, signal) {
+                let asking = look_at(directory, thread, signal);
+                match asking {
                     Asking::Leave => return,
-                    Asking::Later => blocks = Some(thread),
-                    Asking::Now => {}
+                    Asking::Ended => {
+                        has_one_ended = true;
+                        return;
+                    }
+                    Asking::Later | Asking::Now => {}
                 }
                 let place = known.or_else(|| {
                     newcomer = Some(thread);
                     give_place(thread, self.capacity)
                 });
-                match place {
-                    None => full = true,
-                    Some(_) if blocks == Some(thread) => {}
-                    Some(place) => send(place, signal),
+                let Some(place) = place else {
+                    full = true;
+                    return;
+                };
+                if matches!(asking, Asking::Now) {
+                    unsent = unsent.or(send(place, signal).err());
+                } else if place.arrived.load(Ordering::Acquire) != round {
+                    // A thread that blocks the signal because it is in our handler arrives.
+                    blocks = Some(thread);
                 }
             })?;
-            // A thread that blocks the signal because it is in our handler arrives all the same.
-            let blocks = blocks.filter(|thread| {
-                place_of(*thread).is_some_and(|p| p.arrived.load(Ordering::Acquire) != round)
-            });
             if full {
                 return Ok(Missing::Room);
             }
             // 3.
+            // The kernel goes on with a listing by counting: where one has ended meanwhile, another
+            // may be left out.
+            let is_whole = !has_one_ended
+                && [count, directory.count()].iter().flatten().all(|count| *count == listed);
+            let is_late = Instant::now() > until;
             if let Some(thread) = blocks
-                && Instant::now() > patience
+                && is_late
             {
                 return Ok(Missing::Blocks(thread));
             }
             match (waiting, newcomer) {
-                (None, None) => return Ok(Missing::Nobody),
-                (Some(thread), _) | (None, Some(thread)) if Instant::now() > deadline => {
+                (None, None) if is_whole => return Ok(Missing::Nobody),
+                (None, None) if is_late => return Ok(Missing::Listing),
+                (Some(_), _) | (_, Some(_)) if is_late && unsent.is_some() => {
+                    return unsent.map_or(Ok(Missing::Listing), Err);
+                }
+                (Some(thread), _) | (None, Some(thread)) if is_late => {
                     return Ok(Missing::Thread(thread));
                 }
                 _ => pause(),
@@ -403,11 +468,20 @@ fn give_place(thread: i32, capacity: usize) -> Option<&'static Place> {
     Some(place)
 }
 
-fn send(place: &Place, signal: i32) {
-    place.is_sent.store(true, Ordering::Relaxed);
+/// Sends the signal. Where that fails for want of memory or by `RLIMIT_SIGPENDING`, it may succeed
+/// later; a thread that has ended shows in the next listing.
+fn send(place: &Place, signal: i32) -> Result<(), Failure> {
+    let call = "tgkill(real-time signal)";
+    Failure::due(call)?;
     let thread = place.thread.load(Ordering::Relaxed);
-    // SAFETY: sends a signal to a thread of this process; if it has ended, nothing happens.
-    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) };
+    // SAFETY: sends a signal to a thread of this process, which has our handler for it.
+    let sent = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) };
+    if sent != 0 {
+        let failure = Failure::last(call);
+        return if failure.errno == libc::ESRCH { Ok(()) } else { Err(failure) };
+    }
+    place.is_sent.store(true, Ordering::Relaxed);
+    Ok(())
 }
 
 fn pause() {
@@ -418,22 +492,36 @@ fn pause() {
 
 /// What to do about a thread that has not been asked.
 enum Asking {
-    /// It has ended, or never runs user code.
+    /// It never runs user code any more, and stays.
     Leave,
-    /// It blocks the signal, perhaps for a moment.
+    /// It has ended, now or a moment ago.
+    Ended,
+    /// It blocks the signal, perhaps for a moment, or that is not known.
     Later,
     Now,
 }
 
-/// Whether to send the signal to a thread. One that blocks it is not asked: it may be waiting
-/// for that very signal in `sigwait`, and would be given ours.
+/// Whether to send the signal to a thread. One that blocks it is not asked, nor one that waits for it
+/// in `sigwait`, which would be given ours.
 fn look_at(directory: &Directory, thread: i32, signal: i32) -> Asking {
-    if !directory.is_alive(thread) || emulator::owns(directory, thread) {
+    if emulator::owns(directory, thread) {
         return Asking::Leave;
     }
+    match directory.stat(thread) {
+        Ok(None) => return Asking::Ended,
+        // The first thread stays in the listing when it has ended before the others.
+        Ok(Some(stat)) if stat.has_ended() && thread == std::process::id().cast_signed() => {
+            return Asking::Leave;
+        }
+        Ok(Some(stat)) if stat.has_ended() => return Asking::Ended,
+        Ok(Some(stat)) if stat.is_kernels() => return Asking::Leave,
+        Ok(Some(_)) | Err(_) => {}
+    }
     match directory.status(thread) {
-        Some(status) if status.blocked & (1 << (signal - 1)) == 0 => Asking::Now,
-        // Without an answer too: it has just ended, which shows in the next round, or it runs.
+        Ok(Some(status)) if status.blocked & (1 << (signal - 1)) == 0 => {
+            let waits = status.state == b'S' && directory.waits_for(thread, signal);
+            if waits { Asking::Later } else { Asking::Now }
+        }
         _ => Asking::Later,
     }
 }

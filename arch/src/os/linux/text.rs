@@ -27,7 +27,7 @@
 use std::cell::{Cell, OnceCell};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
-use std::ptr;
+use std::{ptr, slice};
 #[cfg(target_has_atomic = "64")]
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -237,6 +237,69 @@ impl Default for Memory {
     }
 }
 
+/// Whether `mprotect` has been proven: that the kernel lets text become writable, and that what is
+/// stored then is executed. An emulator may go on executing what it has translated before.
+#[derive(Debug)]
+pub struct Protection {
+    is_proven: bool,
+}
+
+impl Protection {
+    /// Not proven yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Protection { is_proven: false }
+    }
+
+    /// Proves it once, on a site of our own, which lies in one of `segments` if its module has sites.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be used.
+    pub fn prove(&mut self, segments: &[Option<Segment>]) -> Result<(), Reason> {
+        if self.is_proven {
+            return Ok(());
+        }
+        imp::probe(|address, word| {
+            let (old, new) = (0, u64::from(word));
+            let store = [Poke { address, old, new, field: 0, width: 4, head: [0; 2] }];
+            let own = [segment_around(address)];
+            let found = spans(segments, &store).or_else(|_| spans(&own, &store));
+            let text = open(found.map_err(|_| UNMAPPED)?)?;
+            // SAFETY: the probe's own immediate, which nobody executes but the probe; opened above.
+            let stored = unsafe { text.store_four(address, word) };
+            stored.and(text.close(true))
+        })?;
+        self.is_proven = true;
+        Ok(())
+    }
+}
+
+impl Default for Protection {
+    fn default() -> Self {
+        Protection::new()
+    }
+}
+
+const UNMAPPED: Failure = Failure { call: "mprotect(text, RWX)", errno: libc::EFAULT };
+
+/// The mapping that `address` lies in, of a module without sites.
+fn segment_around(address: usize) -> Option<Segment> {
+    let mapping = region::query(address as *const u8).ok()?.as_range();
+    Some(Segment::new(KnownText { start: mapping.start, end: mapping.end }))
+}
+
+/// Makes all of the text writable and puts it back, to see whether that can be done; writes nothing.
+///
+/// # Errors
+///
+/// The failure of `mprotect`; all protections are as they were found.
+pub fn try_open(segments: &[Option<Segment>]) -> Result<(), Failure> {
+    let parts = segments.iter().flatten().flat_map(Segment::parts);
+    let whole = parts.map(|part| Span { part, start: part.start, end: part.end });
+    close_all(&open_all(whole.collect())?.spans)
+}
+
 /// `/proc/self/mem`, open and proven.
 #[derive(Debug)]
 pub struct OpenMemory(OpenText<'static>);
@@ -313,9 +376,16 @@ impl OpenText<'_> {
     /// # Errors
     ///
     /// The first failure of `mprotect`; the others are put back all the same.
-    pub fn close(self) -> Result<(), Failure> {
-        let result = close_all(&self.spans);
-        self.spans.iter().for_each(|span| span.part.is_written.set(true));
+    ///
+    /// `has_stored` says whether something was stored in each of its spans.
+    pub fn close(self, has_stored: bool) -> Result<(), Failure> {
+        let mut result = Ok(());
+        for span in &self.spans {
+            let closed = close_all(slice::from_ref(span));
+            // What could not be closed is opened and closed whole the next time.
+            span.part.is_written.set(closed.is_ok() && (has_stored || span.part.is_written.get()));
+            result = result.and(closed);
+        }
         result
     }
 

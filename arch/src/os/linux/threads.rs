@@ -5,6 +5,9 @@
 //! block it: the mask of a thread, read in `/proc/self/task/TID/stat`, and the mask of a handler
 //! that is installed for another signal, in force while that handler runs.
 //!
+//! A thread that waits in `ppoll`, `pselect`, `epoll_pwait` or `sigsuspend` with a mask for the time of
+//! the call shows that mask, and not the one that it has.
+//!
 //! No descriptor is kept between batches: a program may close those that it does not know, and open
 //! a file of its own under the same number.
 
@@ -14,8 +17,8 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
-use super::task::{Directory, KERNEL_WORKER, parse_stat};
-use super::{Failure, action_of, emulator, own_id, stop};
+use super::task::Directory;
+use super::{Failure, action_of, barrier, emulator, own_id, stop};
 use crate::status::Reason;
 
 /// libc blocks all signals for moments, while it creates a thread; a block that lasts longer than
@@ -27,30 +30,53 @@ static BLOCKED_BEFORE: AtomicI32 = AtomicI32::new(0);
 /// How long a thread may stay inside the C library with its signals blocked.
 const LIBC_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Whether the calling thread is the only one of the process.
+/// Whether the calling thread is the only one of the process, and no other process runs in its
+/// memory.
 ///
 /// `false` also where that cannot be known. The kernel counts the threads in the links of
 /// `/proc/self/task` (`proc_task_getattr`): two, and one a thread.
 #[must_use]
 pub fn is_alone() -> bool {
-    Failure::due("stat(/proc/self/task)").is_ok()
-        && std::fs::metadata("/proc/self/task").is_ok_and(|task| match task.nlink() {
-            3 => true,
+    if Failure::due("stat(/proc/self/task)").is_err() {
+        return false;
+    }
+    match std::fs::metadata("/proc/self/task") {
+        Ok(task) => match task.nlink() {
+            3 => shares_memory() != Some(true),
             4 if emulator::is_there() => is_alone_but_for_emulator(),
             _ => false,
-        })
+        },
+        Err(_) => shares_memory() == Some(false),
+    }
 }
 
 fn is_alone_but_for_emulator() -> bool {
     let own = own_id();
-    let mut threads = Vec::new();
     Directory::open().is_ok_and(|directory| {
-        directory.list(&mut [0; 512], |thread| threads.push(thread)).is_ok()
-            && threads.iter().all(|one| *one == own || emulator::owns(&directory, *one))
+        directory.all().is_ok_and(|threads| {
+            threads.iter().all(|one| *one == own || emulator::owns(&directory, *one))
+        })
     })
 }
 
-/// Looks whether every thread can take a SIGTRAP, now and in every handler.
+/// Whether another thread, or a process made by `vfork` or `clone(CLONE_VM)`, uses this memory;
+/// `None` where that is not told.
+///
+/// `unshare(CLONE_VM)` is documented to fail with `EINVAL` if so, and to do nothing if not. It is not
+/// tried under a filter, which may kill who makes an unusual call.
+fn shares_memory() -> Option<bool> {
+    if barrier::surroundings().is_filtered() {
+        return None;
+    }
+    // SAFETY: takes a number, and changes nothing (`unshare(2)`).
+    match unsafe { libc::unshare(libc::CLONE_VM) } {
+        0 => Some(false),
+        _ => (Failure::last("unshare").errno == libc::EINVAL).then_some(true),
+    }
+}
+
+/// Looks whether every thread can take a SIGTRAP, now and in every handler; gives the process that
+/// traces this one, if one does.
 ///
 /// A thread that blocks it is waited for, since it may do so for a moment; in a `hurry` not the one
 /// that has been waited for in vain before.
@@ -58,30 +84,29 @@ fn is_alone_but_for_emulator() -> bool {
 /// # Errors
 ///
 /// The first reason found why not, or why it cannot be known.
-pub fn can_all_trap(hurry: bool) -> Result<(), Reason> {
+pub fn can_all_trap(hurry: bool) -> Result<Option<i32>, Reason> {
     let own = own_id();
     if own_mask() & trap_bit() != 0 {
         return Err(Reason::ThreadBlocksTrap { thread: own });
     }
     let directory = Directory::open()?;
-    let mut threads = Vec::new();
-    let mut buffer = [0; 512];
-    directory.list(&mut buffer, |thread| threads.push(thread)).map_err(Reason::Failed)?;
     // The handlers are those of the process: one thread's `status` tells them, and costs twice as
     // much as `stat`. Where none tells, each signal may have a handler.
-    let mut caught = None;
-    for thread in threads.into_iter().filter(|thread| *thread != own) {
-        if caught.is_none() {
-            Failure::due("read(/proc/self/task/status)").map_err(Reason::Failed)?;
-            let status = directory.status(thread);
-            if let Some(status) = status.filter(|status| status.blocked & trap_bit() == 0) {
-                caught = Some(status.caught);
+    let (mut caught, mut tracer) = (None, 0);
+    for thread in directory.all()?.into_iter().filter(|thread| *thread != own) {
+        if caught.is_none()
+            && let Some(status) = directory.status(thread).map_err(unknown)?
+        {
+            (caught, tracer) = (Some(status.caught), status.tracer);
+            let is_open = status.blocked & trap_bit() == 0;
+            if is_open && !waits_for_trap(&directory, thread, status.state) {
                 continue;
             }
         }
         settle(&directory, thread, hurry)?;
     }
-    can_trap_in_handlers(caught.unwrap_or(u64::MAX))
+    can_trap_in_handlers(caught.unwrap_or(u64::MAX))?;
+    Ok((tracer != 0).then_some(tracer))
 }
 
 /// Waits until a thread can trap, if it blocks SIGTRAP only for a moment.
@@ -93,17 +118,15 @@ fn settle(directory: &Directory, thread: i32, hurry: bool) -> Result<(), Reason>
     let is_known = BLOCKED_BEFORE.load(Ordering::Relaxed) == thread;
     let enough = if hurry && is_known { 1 } else { TRIES };
     while tries < enough {
-        Failure::due("read(/proc/self/task/stat)").map_err(Reason::Failed)?;
-        let mut buffer = [0; 1024];
-        let text = directory.stat(thread, &mut buffer);
-        if text.is_empty() {
-            return Ok(()); // It has ended.
-        }
-        match parse_stat(text) {
-            None => return Err(Reason::ThreadsUnknown { errno: libc::EINVAL }),
-            Some(stat) if stat.flags & KERNEL_WORKER != 0 => return Ok(()),
-            Some(stat) if matches!(stat.state, b'Z' | b'X') => return Ok(()),
-            Some(stat) if stat.blocked & trap_bit() == 0 => return Ok(()),
+        match directory.stat(thread).map_err(unknown)? {
+            None => return Ok(()),
+            Some(stat) if stat.has_ended() || stat.is_kernels() => return Ok(()),
+            Some(stat)
+                if stat.blocked & trap_bit() == 0
+                    && !waits_for_trap(directory, thread, stat.state) =>
+            {
+                return Ok(());
+            }
             // Only the C library itself can block its own two signals, and it runs no code of the
             // program then: that passes, however long the thread waits for a processor.
             Some(_)
@@ -114,6 +137,15 @@ fn settle(directory: &Directory, thread: i32, hurry: bool) -> Result<(), Reason>
     }
     BLOCKED_BEFORE.store(thread, Ordering::Relaxed);
     Err(Reason::ThreadBlocksTrap { thread })
+}
+
+fn unknown(failure: Failure) -> Reason {
+    Reason::ThreadsUnknown { errno: failure.errno }
+}
+
+/// Whether a thread in this state waits for SIGTRAP: it blocks it then, and runs on with it blocked.
+fn waits_for_trap(directory: &Directory, thread: i32, state: u8) -> bool {
+    state == b'S' && directory.waits_for(thread, libc::SIGTRAP)
 }
 
 /// Looks at the masks of the handlers that are installed; `caught` holds the signals that have one.
@@ -130,9 +162,9 @@ fn can_trap_in_handlers(caught: u64) -> Result<(), Reason> {
 /// `pthread_sigmask` never does. `stat` shows the first 31 signals, `status` all.
 fn is_within_libc(directory: &Directory, thread: i32) -> bool {
     let own = bit(32) | bit(33);
-    directory
-        .status(thread)
-        .is_some_and(|status| status.blocked & own == own)
+    directory.status(thread).is_ok_and(|status| {
+        status.is_some_and(|status| status.blocked & own == own)
+    })
 }
 
 fn bit(signal: i32) -> u64 {

@@ -27,6 +27,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 use super::context::{self, Context};
 use super::{Failure, action_of};
+use crate::chain::CHAIN;
 use crate::isa::imp;
 use crate::known;
 use crate::published::{self, Phase};
@@ -57,10 +58,11 @@ fn ours() -> usize {
 /// # Errors
 ///
 /// [`Reason::HandlerReplaced`] when someone took the signal since: we may not take it back, because
-/// that handler may pass on to ours, and two that pass on to each other never end.
+/// that handler may pass on to ours, and two that pass on to each other never end. Another runtime's
+/// handler is known to pass on to ours, and not the other way round.
 pub fn look() -> Result<(), Reason> {
     let found = current().map_err(Reason::Failed)?;
-    if INSTALLED.load(Ordering::Relaxed) && found.sa_sigaction != ours() {
+    if INSTALLED.load(Ordering::Relaxed) && !CHAIN.is_reached_from(found.sa_sigaction) {
         return Err(Reason::HandlerReplaced);
     }
     Ok(())
@@ -93,16 +95,16 @@ pub fn install() -> Result<(), Reason> {
     if unsafe { libc::sigaction(libc::SIGTRAP, &raw const action, ptr::null_mut()) } != 0 {
         return Err(Reason::Failed(Failure::last("sigaction(SIGTRAP)")));
     }
+    CHAIN.begins(ours(), found.sa_sigaction);
     INSTALLED.store(true, Ordering::Relaxed);
     Ok(())
 }
 
 /// What is held back while the handler runs.
 fn held_back() -> libc::sigset_t {
-    // SAFETY: a zeroed set is valid; changes a set that we own.
+    // SAFETY: changes a set that we own.
     unsafe {
-        let mut set = std::mem::zeroed();
-        libc::sigfillset(&raw mut set);
+        let mut set = super::mask::every();
         for open in [libc::SIGTRAP, libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE] {
             libc::sigdelset(&raw mut set, open);
         }

@@ -24,6 +24,16 @@ const UNSUPPORTED: Failure =
 pub mod barrier {
     use super::{Failure, UNSUPPORTED};
 
+    /// Nothing was ever prepared.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Surroundings;
+
+    /// Nowhere.
+    #[must_use]
+    pub fn surroundings() -> Surroundings {
+        Surroundings
+    }
+
     /// Always refuses.
     ///
     /// # Errors
@@ -123,6 +133,36 @@ pub mod text {
         }
     }
 
+    /// Protections, which are never changed.
+    #[derive(Debug, Default)]
+    pub struct Protection;
+
+    impl Protection {
+        /// Not proven.
+        #[must_use]
+        pub const fn new() -> Self {
+            Protection
+        }
+
+        /// Always refuses.
+        ///
+        /// # Errors
+        ///
+        /// Always.
+        pub fn prove(&mut self, _: &[Option<Segment>]) -> Result<(), Reason> {
+            Err(Reason::Failed(UNSUPPORTED))
+        }
+    }
+
+    /// Always refuses.
+    ///
+    /// # Errors
+    ///
+    /// Always.
+    pub fn try_open(_: &[Option<Segment>]) -> Result<(), Failure> {
+        Err(UNSUPPORTED)
+    }
+
     /// Never exists.
     #[derive(Debug)]
     pub enum OpenMemory {}
@@ -148,7 +188,7 @@ pub mod text {
         /// # Errors
         ///
         /// None.
-        pub fn close(self) -> Result<(), Failure> {
+        pub fn close(self, _: bool) -> Result<(), Failure> {
             match self.0 {}
         }
 
@@ -209,7 +249,7 @@ pub mod threads {
     /// # Errors
     ///
     /// Always.
-    pub fn can_all_trap(_: bool) -> Result<(), Reason> {
+    pub fn can_all_trap(_: bool) -> Result<Option<i32>, Reason> {
         Err(Reason::Failed(UNSUPPORTED))
     }
 }
