@@ -62,6 +62,7 @@ where
 
 /// Whether reads of this variable are sites: its value fits an instruction of the target.
 #[must_use]
+#[allow(clippy::absurd_extreme_comparisons)] // plain loads: no value does
 pub const fn has_sites<V: Declared>() -> bool {
     size_of::<V::Value>() <= imp::MAX_VALUE
 }

@@ -251,6 +251,7 @@ fn add_pokes(
 
 /// The change of any site; nothing when its instruction stays. `text` is the one that it lies in.
 #[inline(never)]
+#[allow(clippy::absurd_extreme_comparisons)] // plain loads: instructions of no bytes
 fn poke(
     patcher: &Patcher,
     module: &Module,

@@ -105,6 +105,12 @@ pub fn can_all_trap(hurry: bool) -> Result<Option<i32>, Reason> {
         }
         settle(&directory, thread, hurry)?;
     }
+    if caught.is_none()
+        && let Some(status) = directory.status(own).map_err(unknown)?
+    {
+        // No other thread tells; this one does.
+        (caught, tracer) = (Some(status.caught), status.tracer);
+    }
     can_trap_in_handlers(caught.unwrap_or(u64::MAX))?;
     Ok((tracer != 0).then_some(tracer))
 }
