@@ -181,7 +181,7 @@ fn not_the_move(
 ///
 /// [`Mismatch`] when the code is not the `nop` or the jump to `target` that `old` says, or the
 /// target is out of reach.
-#[inline]
+#[inline(always)]
 pub fn branch_poke(
     address: usize,
     code: &[u8],
