@@ -526,8 +526,8 @@ impl Patcher {
             Chosen::Procmem(memory) => memory.open(),
         };
         let bound = self.limits.stop_within.unwrap_or(stop::BOUND);
-        // SAFETY: each poke lies in the open text, which `spans` has looked at; the rest by the caller. For
-        // int3, the handler is installed and `choose_from` has just looked at every thread.
+        // SAFETY: each poke lies in the open text, which `spans` has looked at; the rest by the caller.
+        // For int3, the handler is installed and `choose_from` has just looked at every thread.
         let end = unsafe {
             match protocol {
                 Protocol::Int3 => int3::run(&text, pokes, commit),

@@ -70,52 +70,41 @@ cfg_select! {
             registers(context)[usize::from(number & 31)] = bits as usize;
         }
     }
-    target_arch = "x86_64" => {
+    any(target_arch = "x86", target_arch = "x86_64") => {
         /// Where each general register lies, by its number in the instruction set
         /// (Intel SDM volume 2, table 3-1).
+        #[cfg(target_arch = "x86_64")]
         const REGISTERS: [libc::c_int; 16] = [
             libc::REG_RAX, libc::REG_RCX, libc::REG_RDX, libc::REG_RBX,
             libc::REG_RSP, libc::REG_RBP, libc::REG_RSI, libc::REG_RDI,
             libc::REG_R8, libc::REG_R9, libc::REG_R10, libc::REG_R11,
             libc::REG_R12, libc::REG_R13, libc::REG_R14, libc::REG_R15,
         ];
+        #[cfg(target_arch = "x86_64")]
+        const PROGRAM_COUNTER: libc::c_int = libc::REG_RIP;
 
-        /// The program counter.
-        #[must_use]
-        pub fn pc(context: &mut Context) -> usize {
-            context.uc_mcontext.gregs[libc::REG_RIP as usize] as usize
-        }
-
-        /// Moves the thread to `pc`.
-        pub fn set_pc(context: &mut Context, pc: usize) {
-            context.uc_mcontext.gregs[libc::REG_RIP as usize] = pc as libc::greg_t;
-        }
-
-        fn set_register(context: &mut Context, number: u8, bits: u64) {
-            let place = REGISTERS[usize::from(number & 15)];
-            context.uc_mcontext.gregs[place as usize] = bits.cast_signed();
-        }
-    }
-    target_arch = "x86" => {
-        /// As for x86-64.
+        /// Where each general register lies, by its number in the instruction set.
+        #[cfg(target_arch = "x86")]
         const REGISTERS: [libc::c_int; 8] = [
             libc::REG_EAX, libc::REG_ECX, libc::REG_EDX, libc::REG_EBX,
             libc::REG_ESP, libc::REG_EBP, libc::REG_ESI, libc::REG_EDI,
         ];
+        #[cfg(target_arch = "x86")]
+        const PROGRAM_COUNTER: libc::c_int = libc::REG_EIP;
 
         /// The program counter.
         #[must_use]
         pub fn pc(context: &mut Context) -> usize {
-            context.uc_mcontext.gregs[libc::REG_EIP as usize] as usize
+            context.uc_mcontext.gregs[PROGRAM_COUNTER as usize] as usize
         }
 
         /// Moves the thread to `pc`.
         pub fn set_pc(context: &mut Context, pc: usize) {
-            context.uc_mcontext.gregs[libc::REG_EIP as usize] = pc as libc::greg_t;
+            context.uc_mcontext.gregs[PROGRAM_COUNTER as usize] = pc as libc::greg_t;
         }
 
         fn set_register(context: &mut Context, number: u8, bits: u64) {
-            let place = REGISTERS[usize::from(number & 7)];
+            let place = REGISTERS[usize::from(number) % REGISTERS.len()];
             context.uc_mcontext.gregs[place as usize] = bits as libc::greg_t;
         }
     }
